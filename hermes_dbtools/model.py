@@ -1,0 +1,278 @@
+"""The frozen values that pass between the parts of the tool; holds no behaviour that reads or writes anything.
+
+Units: sizes are bytes, moments are epoch seconds, durations are seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum, StrEnum
+from typing import ClassVar, Literal
+
+import msgspec
+
+Value = str | bytes | int | float | None
+"""One SQLite value. TEXT that is not UTF-8 travels as its bytes (design rule: values cannot stop us)."""
+
+
+class Severity(IntEnum):
+    """How bad a finding is; the order is the order of `--fail-on`."""
+
+    NOTE = 1
+    WARNING = 2
+    ERROR = 3
+
+    @property
+    def word(self) -> str:
+        """Lower-case word as documents and tables print it."""
+        return self.name.lower()
+
+
+class Safety(StrEnum):
+    """What a repair may do to data: see `Damage.safety`."""
+
+    EXACT = "exact"
+    LOSSY = "lossy"
+    CHOICE = "choice"
+    MANUAL = "manual"
+
+
+class Status(StrEnum):
+    """The outcome of one damage class on one database."""
+
+    CLEAN = "clean"
+    DAMAGED = "damaged"
+    COULD_NOT_LOOK = "could-not-look"
+    NOT_APPLICABLE = "not-applicable"
+    SKIPPED = "skipped"
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """One SQL statement of a step: a named block of the damage class's own SQL file, with its bindings.
+
+    `expect` is the exact number of rows the statement itself must change. `split` names the block that lists
+    (key, bytes) of the rows, for a statement that takes `:first` and `:last` and may be run by ranges of keys.
+    """
+
+    block: str
+    bindings: Mapping[str, Value]
+    expect: int
+    table: str
+    operation: Literal["insert", "update", "delete"]
+    split: str | None = None
+
+
+class FileCopy(msgspec.Struct, frozen=True):
+    """A file put back at a missing place after COMMIT, byte for byte; the source stays where it is."""
+
+    source: str
+    target: str
+    sha256: str
+    size: int
+
+
+class Step(msgspec.Struct, frozen=True):
+    """What mends one finding: statements in order, or a file put back after COMMIT."""
+
+    code: str
+    slug: str
+    key: str
+    answer: str
+    title: str
+    session_ids: tuple[Value, ...]
+    statements: tuple[Statement, ...] = ()
+    files: tuple[FileCopy, ...] = ()
+    bytes_freed: int = 0
+
+
+class Remedy(msgspec.Struct, frozen=True):
+    """One possible answer to a finding. An answer without steps (`report`) leaves the rows as they are.
+
+    `refused` says why this answer may not be planned for this finding, whatever was chosen.
+    """
+
+    answer: str
+    safety: Safety
+    step: Step | None = None
+    refused: str | None = None
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One instance of a damage class: where, what, and by which facts. Never message content.
+
+    `session_ids` are the sessions whose rows a repair would change: the guard is asked about them.
+    """
+
+    code: str
+    slug: str
+    severity: Severity
+    table: str
+    key: str
+    message: str
+    evidence: Mapping[str, object]
+    session_ids: tuple[Value, ...] = ()
+    kind: str = ""
+    remedies: tuple[Remedy, ...] = ()
+    next: str = ""
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What one damage class said of one database. `count` is exact even where `findings` is truncated."""
+
+    code: str
+    slug: str
+    family: str
+    severity: Severity
+    status: Status
+    reason: str = ""
+    count: int = 0
+    truncated: bool = False
+    findings: tuple[Finding, ...] = ()
+    seconds: float = 0.0
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """A process, not ours, that has the database or one of its sidecars open."""
+
+    pid: int
+    name: str
+    deleted_sidecar: bool = False
+
+
+class ShapeSummary(msgspec.Struct, frozen=True):
+    """What a document says of a file's shape."""
+
+    schema_version: int | None
+    known: bool
+    features: tuple[str, ...]
+    search_layout: str
+
+
+class LiveSession(msgspec.Struct, frozen=True):
+    """A session that nothing may touch, and why. `expires_at` is epoch seconds where the reason has an end."""
+
+    session_id: Value
+    reason: str
+    holder: str = ""
+    expires_at: float | None = None
+
+
+class DatabaseReport(msgspec.Struct, frozen=True):
+    """Everything one scan learned about one file, in the order of the registry.
+
+    `error` is set where the file could not be looked at as a whole; `results` is then empty or file-level only.
+    """
+
+    path: str
+    size: int
+    journal_mode: str
+    shape: ShapeSummary | None
+    holders: tuple[Holder, ...]
+    uninspected_processes: int
+    results: tuple[Result, ...]
+    live: tuple[LiveSession, ...] = ()
+    error: str = ""
+    gate_seconds: float = 0.0
+    message_total: int = 0
+
+
+class Report(msgspec.Struct, frozen=True):
+    """A scan of one or several databases and the exit code it leads to."""
+
+    databases: tuple[DatabaseReport, ...]
+    exit_code: int
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """A finding that the plan leaves alone, and why."""
+
+    code: str
+    slug: str
+    key: str
+    reason: str
+
+
+class SkippedActive(msgspec.Struct, frozen=True):
+    """A finding left alone because its session is live."""
+
+    code: str
+    slug: str
+    key: str
+    session_id: Value
+    reason: str
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """The ordered steps that would mend one database, and all that is left alone.
+
+    `fingerprint` covers the planned findings; `apply` finds them again and refuses when it differs.
+    """
+
+    database: str
+    fingerprint: str
+    steps: tuple[Step, ...]
+    skipped: tuple[Skipped, ...]
+    skipped_active: tuple[SkippedActive, ...]
+    choices: Mapping[str, str]
+    allow_lossy: bool
+    max_rows: int
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """What one applied plan did. Times are epoch seconds; `lock_seconds` is the time under the write lock."""
+
+    id: str
+    status: Literal["pending", "committed", "rolled-back", "undone"]
+    database: str
+    created_at: float
+    tool: Mapping[str, str]
+    fingerprint: str
+    steps: int
+    codes: Mapping[str, int]
+    changed: Mapping[str, int]
+    cascaded: Mapping[str, int]
+    undo: str
+    undo_sha256: str
+    backup: str
+    lock_seconds: float = 0.0
+    dbhash_before: str = ""
+    dbhash_after: str = ""
+    files: tuple[FileCopy, ...] = ()
+    undoes: str = ""
+    search_rebuilt: tuple[str, ...] = ()
+
+
+class ToolError(Exception):
+    """An expected failure: its text is the one line an operator reads; `exit_code` is what the process returns."""
+
+    exit_code: ClassVar[int] = 4
+
+
+class UsageError(ToolError):
+    """A bad argument, plan file or name."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class CouldNotLook(ToolError):
+    """The file, or one check of it, could not be looked at; says nothing about whether it is damaged."""
+
+    exit_code: ClassVar[int] = 3
+
+
+class Refused(ToolError):
+    """A repair or undo that was not begun."""
+
+
+class RolledBack(ToolError):
+    """A repair or undo that was begun and left no row changed."""
+
+
+class StalePlan(RolledBack):
+    """The planned findings are no longer what the plan was made for."""
+
+
+class Active(ToolError):
+    """Everything that was asked for belongs to live sessions."""
+
+    exit_code: ClassVar[int] = 1

@@ -1,0 +1,84 @@
+"""Load the named SQL blocks of sql/**.sql; never runs one.
+
+A file holds blocks. Each begins with `-- name: <name>`, may say `-- needs: <object> …`, and is followed by comment
+lines that say what a row means and exactly one statement. A block may be written several times with different needs;
+the first one whose needs the file's shape has is used. A need is `table`, `table.column`, `index:<name>` or
+`view:<name>`; with `!` before it, the absence of that object.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One named statement, with the comment above it and the objects it needs."""
+
+    name: str
+    sql: str
+    doc: str
+    needs: tuple[str, ...]
+
+
+class MalformedSqlFile(Exception):
+    """A block without a statement, without a comment, or with the name and needs of another."""
+
+
+def resource(folder: str) -> Traversable:
+    """The shipped folder `sql` or `runbooks`: inside the package in a wheel, beside it in a checkout."""
+    inside = files("hermes_dbtools") / folder
+    return inside if inside.is_dir() else Path(__file__).resolve().parent.parent / folder
+
+
+@functools.cache
+def load(path: str) -> tuple[Query, ...]:
+    """Every block of `sql/<path>.sql`, in the order of the file.
+
+    Raises MalformedSqlFile when a block is empty, undocumented or doubled, FileNotFoundError when there is no such file.
+    """
+    target = resource("sql")
+    for part in f"{path}.sql".split("/"):
+        target = target / part
+    return _parse(path, target.read_text("utf-8"))
+
+
+def choose(path: str, name: str, has: Callable[[str], bool]) -> Query | None:
+    """The first block of this name whose needs all hold, or None. Raises KeyError when the file has no such name."""
+    blocks = [query for query in load(path) if query.name == name]
+    if not blocks:
+        raise KeyError(f"{path}.sql has no block {name!r}")
+    for query in blocks:
+        if all(not has(need[1:]) if need.startswith("!") else has(need) for need in query.needs):
+            return query
+    return None
+
+
+def _parse(path: str, text: str) -> tuple[Query, ...]:
+    blocks: list[Query] = []
+    seen: set[tuple[str, tuple[str, ...]]] = set()
+    for part in ("\n" + text).split("\n-- name:")[1:]:
+        head, _, rest = part.partition("\n")
+        name, needs, doc, body = head.strip(), (), [], []
+        for line in rest.splitlines():
+            if not body and line.startswith("-- needs:"):
+                needs = (*needs, *line.removeprefix("-- needs:").split())
+            elif not body and line.startswith("--"):
+                doc.append(line.removeprefix("--").strip())
+            elif body or line.strip():
+                body.append(line)
+        sql = "\n".join(body).strip()
+        if not name or not sql.endswith(";") or not doc:
+            raise MalformedSqlFile(f"{path}.sql: block {name!r} needs a comment and a statement that ends in ';'")
+        if (name, needs) in seen:
+            raise MalformedSqlFile(f"{path}.sql: block {name!r} stands twice with the same needs")
+        seen.add((name, needs))
+        blocks.append(Query(name, sql, " ".join(doc), needs))
+    if not blocks:
+        raise MalformedSqlFile(f"{path}.sql has no block")
+    return tuple(blocks)
