@@ -74,7 +74,9 @@ def _parse(path: str, text: str) -> tuple[Query, ...]:
                 body.append(line)
         sql = "\n".join(body).strip()
         if not name or not sql.endswith(";") or not doc:
-            raise MalformedSqlFile(f"{path}.sql: block {name!r} needs a comment and a statement that ends in ';'")
+            raise MalformedSqlFile(
+                f"{path}.sql: block {name!r} needs a comment and a statement that ends in ';'"
+            )
         if (name, needs) in seen:
             raise MalformedSqlFile(f"{path}.sql: block {name!r} stands twice with the same needs")
         seen.add((name, needs))
