@@ -1,0 +1,1 @@
+"""Stores of every known shape, made from sql/fixture and filled with healthy rows."""

@@ -1,0 +1,105 @@
+"""Make a store file of a known shape, run SQL on it, and fill it; every file is closed and has no sidecar afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hermes_dbtools.queries import resource
+from tests.shapes.bulk import bulk_steps
+from tests.shapes.engines import Bindings, Engine, Row, Step, run
+from tests.shapes.healthy import Filled, healthy
+
+SHAPES = ("11", "14", "19", "22", "25", "30", "31", "runtime", "media")
+"""The shapes, oldest first: each has what the one before it has (search layouts apart)."""
+
+PARTS = ("telegram", "telegram_v1", "deliveries")
+"""What a store makes only at first use; the first two exclude each other, the last one needs shape 22 or later."""
+
+COLUMNS = """
+    SELECT m.name, c.name
+    FROM sqlite_master AS m
+    INNER JOIN pragma_table_info(m.name) AS c
+    WHERE m.type = 'table' AND m.name NOT LIKE 'messages_fts%'
+"""
+
+
+def script(name: str) -> str:
+    """The text of `sql/fixture/<name>.sql`. Raises FileNotFoundError when there is none."""
+    return (resource("sql") / "fixture" / f"{name}.sql").read_text("utf-8")
+
+
+def make(
+    path: Path,
+    shape: str,
+    *,
+    parts: Sequence[str] = (),
+    journal_mode: str = "wal",
+    engine: Engine = "ours",
+) -> Path:
+    """Create an empty store of this shape at `path` and return the path; nothing may be there yet.
+
+    Raises FileExistsError, and FileNotFoundError for a shape or part that does not exist.
+    """
+    if path.exists():
+        raise FileExistsError(path)
+    scripts = [script(f"shape_{shape}"), *(script(part) for part in parts)]
+    text = "\n".join(["BEGIN;", *scripts, "COMMIT;"])
+    run(path, [Step(f"PRAGMA journal_mode = {journal_mode}", [()]), Step(text)], engine)
+    return path
+
+
+def execute(
+    path: Path,
+    sql: str,
+    bindings: Bindings = (),
+    *,
+    foreign_keys: bool = False,
+    engine: Engine = "ours",
+) -> list[Row]:
+    """Run one statement by itself and return its rows; foreign keys are off unless asked for, so damage can be made."""
+    return run(path, [Step(sql, [bindings])], engine, foreign_keys=foreign_keys)
+
+
+def execute_many(path: Path, sql: str, rows: Sequence[Bindings], *, engine: Engine = "ours") -> None:
+    """Run one statement for each set of bindings in one transaction, foreign keys off."""
+    run(path, [Step(sql, rows)], engine)
+
+
+def columns(path: Path, *, engine: Engine = "ours") -> dict[str, set[str]]:
+    """The columns of each table but those of the search indexes."""
+    found: dict[str, set[str]] = {}
+    for table, column in run(path, [Step(COLUMNS, [()])], engine):
+        found.setdefault(table, set()).add(column)
+    return found
+
+
+def fill(path: Path, sessions: int = 3, messages: int = 4, *, engine: Engine = "ours") -> Filled:
+    """Add healthy rows to an empty store and say which sessions they make; foreign keys are on.
+
+    `sessions` plain sessions of `messages` messages each, then a branch, a delegated task, a session that compression
+    closed with its continuation, and one that came over a chat platform. Times count from epoch second 1,780,000,000.
+    """
+    rows = healthy(columns(path, engine=engine), sessions, messages)
+    steps = []
+    for table, names, values in rows.grouped():
+        marks = ", ".join("?" for _ in names)
+        steps.append(Step(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})", values))
+    run(path, steps, engine, foreign_keys=True)
+    return rows.filled
+
+
+def fill_many(
+    path: Path,
+    sessions: int,
+    messages_per_session: int,
+    content_bytes: int = 200,
+    *,
+    nul_every: int = 0,
+    engine: Engine = "ours",
+) -> None:
+    """Add many sessions with healthy messages of `content_bytes` bytes each, search indexes included.
+
+    Every `nul_every`th message is a list of parts behind a NUL byte; 0 makes none.
+    """
+    run(path, bulk_steps(columns(path, engine=engine), sessions, messages_per_session, content_bytes, nul_every), engine)
