@@ -169,7 +169,7 @@ def read_shape(connection: apsw.Connection) -> Shape:
                 table_kind = "virtual"
             tables[name] = _table(connection, name, table_kind, without_rowid, root_page or 0, sql or "")
         if root_page:
-            roots[root_page] = (kind, name if kind == "table" else table_name)
+            roots[root_page] = (kind, name)
     shape = Shape(
         _schema_version(connection, tables),
         MappingProxyType(tables),

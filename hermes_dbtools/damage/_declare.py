@@ -1,0 +1,195 @@
+"""How a damage class is declared and what it may see; holds no class of its own and runs no repair."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import apsw
+
+from .. import queries
+from ..database import FileState
+from ..guard import LiveSessions
+from ..home import Home
+from ..model import Finding, Remedy, Safety, Severity, Statement, Step, Value
+from ..shape import Shape
+from ..structure import Gate
+from ..sweep import Sweep
+
+HEADINGS = ("What it means", "Why it happens", "Repair", "Safety")
+
+Stage = Literal["file", "structure", "rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScanContext:
+    """Everything a damage class may look at. `now` is epoch seconds.
+
+    `trust_indexes` is false inside `apply`: a stale index can hide rows, so the variants without one are used there.
+    """
+
+    connection: apsw.Connection
+    shape: Shape
+    home: Home | None
+    file: FileState
+    gate: Gate
+    now: float
+    deep: bool = False
+    trust_indexes: bool = True
+    live: LiveSessions = field(default_factory=LiveSessions)
+    sweep: Sweep = field(default_factory=Sweep)
+
+    def has(self, need: str) -> bool:
+        """Whether the file has this object and it may be relied on."""
+        if need.startswith("index:") and not self.trust_indexes:
+            return False
+        return self.shape.has(need)
+
+    def rows(
+        self, path: str, block: str, bindings: Mapping[str, Value] | None = None
+    ) -> Iterator[tuple[Value, ...]]:
+        """Rows of the first variant of this block that fits the file; none where no variant fits."""
+        query = queries.choose(path, block, self.has)
+        if query is not None:
+            yield from self.connection.execute(query.sql, dict(bindings or {}))
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """One kind of damage: its code for ever, what it is called, how it is found and which answers it has.
+
+    `answers` are the choices with the default first; `("report",)` alone means that nothing is ever planned.
+    `needs` are the objects without which the class does not apply; `reads` the tables whose structure it relies on.
+    A finding is left to a class of `cedes_to` that reports the same row.
+    """
+
+    code: str
+    slug: str
+    family: str
+    severity: Severity
+    safety: Safety
+    answers: tuple[str, ...]
+    needs: tuple[str, ...]
+    reads: tuple[str, ...]
+    cedes_to: tuple[str, ...]
+    stage: Stage
+    title: str
+    sections: Mapping[str, str]
+    find: Callable[[ScanContext], Iterable[Finding]]
+
+    @property
+    def path(self) -> str:
+        """Where its SQL and its runbook lie, without the folder's name and the ending."""
+        return f"{self.family}/{self.slug.replace('-', '_')}"
+
+    @property
+    def sql(self) -> str:
+        """Its SQL file, as `queries.load` takes it."""
+        return f"damage/{self.path}"
+
+    def rows(
+        self, context: ScanContext, block: str, bindings: Mapping[str, Value] | None = None
+    ) -> Iterator[tuple[Value, ...]]:
+        """Rows of one of the class's own blocks."""
+        return context.rows(self.sql, block, bindings)
+
+    def finding(
+        self,
+        *,
+        table: str,
+        key: Value,
+        message: str,
+        evidence: Mapping[str, object],
+        severity: Severity | None = None,
+        kind: str = "",
+        session_ids: tuple[Value, ...] = (),
+        remedies: tuple[Remedy, ...] = (),
+    ) -> Finding:
+        """A finding of this class; the next command is the class's runbook."""
+        return Finding(
+            code=self.code,
+            slug=self.slug,
+            severity=self.severity if severity is None else severity,
+            table=table,
+            key=printable(key),
+            message=message,
+            evidence=evidence,
+            session_ids=session_ids,
+            kind=kind,
+            remedies=remedies,
+            next=f"hermes-dbtools runbook {self.slug}",
+        )
+
+    def step(
+        self,
+        *,
+        key: Value,
+        answer: str,
+        title: str,
+        statements: tuple[Statement, ...],
+        session_ids: tuple[Value, ...],
+        bytes_freed: int = 0,
+    ) -> Step:
+        """A step of this class that runs blocks of its own SQL file."""
+        return Step(
+            self.code, self.slug, printable(key), answer, title, session_ids, statements, (), bytes_freed
+        )
+
+
+def declare(
+    module: str,
+    doc: str | None,
+    *,
+    code: str,
+    severity: Severity,
+    safety: Safety,
+    find: Callable[[ScanContext], Iterable[Finding]],
+    answers: tuple[str, ...] = ("report",),
+    needs: tuple[str, ...] = (),
+    reads: tuple[str, ...] = (),
+    cedes_to: tuple[str, ...] = (),
+    stage: Stage = "rows",
+) -> Damage:
+    """Make the class of a module: family and slug from its place, title and sections from its docstring.
+
+    Raises ValueError when the docstring lacks a heading.
+    """
+    family, stem = module.split(".")[-2:]
+    title, sections = _sections(module, doc or "")
+    return Damage(
+        code, stem.replace("_", "-"), family, severity, safety, answers, needs, reads, cedes_to, stage, title,
+        sections, find,
+    )  # fmt: skip
+
+
+def printable(value: Value) -> str:
+    """A key as text: the id itself, or `hex:…` where it is not UTF-8 or not text."""
+    if isinstance(value, bytes):
+        return f"hex:{value.hex()}"
+    return str(value)
+
+
+def text(value: Value) -> Value:
+    """A value selected as BLOB, as str where it is UTF-8 and as its bytes where it is not."""
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return value
+
+
+def whole(value: Value) -> int:
+    """A count or sum from SQL as int; 0 where there is none."""
+    return int(value) if isinstance(value, int | float) else 0
+
+
+def _sections(module: str, doc: str) -> tuple[str, dict[str, str]]:
+    title, _, rest = doc.strip().partition("\n")
+    parts = re.split(r"^(" + "|".join(HEADINGS) + r")\n-+$", rest, flags=re.MULTILINE)
+    sections = {name: body.strip() for name, body in zip(parts[1::2], parts[2::2], strict=True)}
+    if tuple(sections) != HEADINGS or not title or not all(sections.values()):
+        raise ValueError(f"{module}: the docstring needs a title and the headings {', '.join(HEADINGS)}, in this order")
+    return title.strip(), sections

@@ -1,0 +1,107 @@
+"""The structural gate: is every canonical table readable, and what is damaged if not; never reads a row for its content.
+
+`quick_check` is asked table by table, because one bad page makes the whole-file check raise, and because one bad search
+page must never read as a damaged database (measured, and in public reports). Lines about values (NULL in a NOT NULL
+column and the like) are not structure and stop nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import apsw
+
+from .shape import Shape, quote
+
+_VALUE_LINES = re.compile(r"^(NULL|TEXT|NUMERIC|INTEGER|REAL|BLOB|non-\w+) value |^CHECK constraint failed ")
+_SEARCH_LINES = re.compile(r"FTS5 table|fts5:|no such tokenizer", re.IGNORECASE)
+_TREE = re.compile(r"\bTree (\d+)\b")
+_ROW_INDEX = re.compile(r"(?:missing from|in) index (\S+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class StructuralDamage:
+    """What `quick_check` said of one object. `lines` is how many lines it gave, `first` the first of them."""
+
+    table: str
+    kind: Literal["table", "index", "schema"]
+    index: str
+    lines: int
+    first: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The outcome of the gate: which objects are damaged, and whether it could be held at all."""
+
+    damages: tuple[StructuralDamage, ...] = ()
+    checked: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """Tables whose rows cannot be relied on."""
+        return frozenset(damage.table for damage in self.damages if damage.kind != "index")
+
+    @property
+    def indexes(self) -> frozenset[str]:
+        """Indexes that must not be used for reading."""
+        return frozenset(damage.index for damage in self.damages if damage.kind == "index")
+
+
+@dataclass(slots=True)
+class _Lines:
+    found: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+
+    def add(self, kind: str, index: str, line: str) -> None:
+        self.found.setdefault((kind, index), []).append(line)
+
+
+def check_structure(
+    connection: apsw.Connection, shape: Shape, on_table: Callable[[str], None] = lambda _table: None
+) -> Gate:
+    """Ask `quick_check` of each canonical table. A check that raises is damage; what it gave before is kept."""
+    damages: list[StructuralDamage] = []
+    for table in shape.canonical_tables:
+        on_table(table)
+        lines = _Lines()
+        try:
+            for (line,) in connection.execute(f"PRAGMA quick_check({quote(table)})"):
+                _sort_line(shape, str(line), lines)
+        except (apsw.CorruptError, apsw.IOError, apsw.NotADBError) as error:
+            lines.add("table", "", f"the check stopped: {error}")
+        damages.extend(
+            StructuralDamage(table, kind, index, len(found), found[0])  # type: ignore[arg-type]
+            for (kind, index), found in sorted(lines.found.items())
+        )
+    return Gate(tuple(damages), shape.canonical_tables)
+
+
+def classify(line: str) -> Literal["ok", "value", "search", "structure"]:
+    """What a line of `quick_check` is about: nothing, a value, a search index, or the structure of the file."""
+    if line == "ok":
+        return "ok"
+    if _VALUE_LINES.match(line):
+        return "value"
+    return "search" if _SEARCH_LINES.search(line) else "structure"
+
+
+def _sort_line(shape: Shape, text: str, lines: _Lines) -> None:
+    for line in text.splitlines():
+        if classify(line) != "structure" or line.startswith("*** in database"):
+            continue
+        kind, index = "table", ""
+        if tree := _TREE.search(line):
+            object_kind, name = _object_at(shape, int(tree.group(1)))
+            if object_kind == "index" and not name.startswith("sqlite_autoindex_"):
+                kind, index = "index", name
+        elif (row := _ROW_INDEX.search(line)) and row.group(1) in shape.indexes:
+            kind, index = "index", row.group(1)
+        lines.add(kind, index, line)
+
+
+def _object_at(shape: Shape, root_page: int) -> tuple[str, str]:
+    return shape.root_pages.get(root_page, ("", ""))
