@@ -1,4 +1,4 @@
-"""Routes, bindings, goals, hand-offs, locks and leases as gateway and agents keep them; only by public calls."""
+"""Keep routes, bindings, goals, hand-offs, locks and leases as agents do; only by public calls."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Branch, delegate and compress as the agent of each release does it; writes only by the store's public calls."""
+"""Branch, delegate and compress as the agent of each release does it; only by the store's public calls."""
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any
 
@@ -47,15 +48,21 @@ def fork(store: Released, parent: str, child: str, title: str | None = None) -> 
 
 
 def delegate(
-    store: Released, parent: str, child: str, task: str = "look it up", answer: str = "found"
+    store: Released,
+    parent: str,
+    child: str,
+    task: str = "look it up",
+    answer: str = "found",
+    end: bool = True,
 ) -> str:
-    """Run a sub-agent to its end: a child session with a task and an answer, ended as its agent closes it."""
+    """Run a sub-agent: a child session with a task and an answer, ended as its agent closes it if `end`."""
     marked = store.version >= MARKED_DELEGATES
     source = "subagent" if marked else store.call("get_session", session_id=parent)["source"]
     _child(store, parent, child, source, {"_delegate_from": parent} if marked else {})
     store.call("append_message", session_id=child, role="user", content=task)
     store.call("append_message", session_id=child, role="assistant", content=answer)
-    store.call("end_session", session_id=child, end_reason="agent_close")
+    if end:
+        store.call("end_session", session_id=child, end_reason="agent_close")
     return child
 
 
@@ -93,9 +100,9 @@ def _in_place(store: Released, session_id: str, compacted: list[dict[str, Any]])
 
 
 def _rotate(store: Released, session_id: str, child: str, compacted: list[dict[str, Any]]) -> None:
-    source = store.call("get_session", session_id=session_id)["source"]
+    parent = store.call("get_session", session_id=session_id)
     store.call("end_session", session_id=session_id, end_reason="compression")
-    _child(store, session_id, child, source, {})
+    _child(store, session_id, child, parent["source"], _inherited(parent))
     store.call("update_system_prompt", session_id=child, system_prompt="You are an agent.")
     for message in compacted:
         store.call_known("append_message", session_id=child, **{**message, "timestamp": None})
@@ -103,20 +110,27 @@ def _rotate(store: Released, session_id: str, child: str, compacted: list[dict[s
 
 def _publish(store: Released, session_id: str, child: str, compacted: list[dict[str, Any]]) -> None:
     holder = _holder()
-    source = store.call("get_session", session_id=session_id)["source"]
+    parent = store.call("get_session", session_id=session_id)
     store.call("try_acquire_compression_lock", session_id=session_id, holder=holder)
     store.call(
         "publish_compression_child",
         parent_session_id=session_id,
         child_session_id=child,
-        source=source,
+        source=parent["source"],
         messages=compacted,
         model="small-model",
+        model_config=_inherited(parent) or None,
         system_prompt="You are an agent.",
         compression_lock_holder=holder,
         watermark=store.call("get_active_message_watermark", session_id=session_id),
     )
     store.call("release_compression_lock", session_id=session_id, holder=holder)
+
+
+def _inherited(parent: dict[str, Any]) -> dict[str, Any]:
+    """Return what a continuation's agent was started with: the delegate marker outlives a rotation."""
+    config = json.loads(parent["model_config"] or "{}")
+    return {key: value for key, value in config.items() if key == "_delegate_from"}
 
 
 def _child(store: Released, parent: str, child: str, source: str, config: dict[str, Any]) -> None:

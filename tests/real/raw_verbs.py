@@ -1,4 +1,4 @@
-"""Read, damage and check a store's file beside the store: SQL on stdlib connections, never on the store's own."""
+"""Read, damage and check a store's file beside the store, on stdlib connections, never on the store's."""
 
 from __future__ import annotations
 
