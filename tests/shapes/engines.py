@@ -1,7 +1,7 @@
-"""Run SQL on a fixture file with one of two SQLite engines, and leave neither a connection nor a sidecar behind.
+"""Run SQL on a fixture file with one of two SQLite engines; never leaves a connection or a sidecar behind.
 
-`ours` is apsw in this process; `stdlib` is the standard library's SQLite in a process of its own, so that a search
-index follows the rules of that engine (an older one ends trigram text at the first NUL byte).
+`ours` is apsw in this process; `stdlib` is the standard library's SQLite in a process of its own, so that a
+search index follows the rules of that engine (an older one ends trigram text at the first NUL byte).
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ class Step:
     rows: Sequence[Bindings] | None = None
 
 
-def run(path: Path, steps: Sequence[Step], engine: Engine = "ours", *, foreign_keys: bool = False) -> list[Row]:
+def run(
+    path: Path, steps: Sequence[Step], engine: Engine = "ours", *, foreign_keys: bool = False
+) -> list[Row]:
     """Run the steps in order and return the rows of the last one.
 
     Each script and each single statement commits by itself; a statement with several sets of bindings is one

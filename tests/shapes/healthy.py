@@ -111,7 +111,15 @@ def _relatives(rows: Rows, sessions: int, messages: int) -> None:
     branch = {"_branched_from": root} if rows.has("messages", "active") else {}
     delegate = {"_delegate_from": root} if rows.has("messages", "compacted") else {}
     told = _conversation(filled.branch, sessions, messages)
-    _session(rows, filled.branch, sessions, told, parent_session_id=root, title="Branch", model_config=_json(branch))
+    _session(
+        rows,
+        filled.branch,
+        sessions,
+        told,
+        parent_session_id=root,
+        title="Branch",
+        model_config=_json(branch),
+    )
     told = _conversation(filled.delegate, sessions + 1, 2)
     child = {"source": "subagent", "parent_session_id": root, "model_config": _json(delegate)}
     _session(rows, filled.delegate, sessions + 1, told, end_reason="agent_close", **child)
@@ -120,7 +128,12 @@ def _relatives(rows: Rows, sessions: int, messages: int) -> None:
     told = _conversation(filled.continuation, sessions + 3, 3)
     told[0] |= {"content": "[CONTEXT COMPACTION] The talk so far.", "_compressed_summary": 1}
     _session(
-        rows, filled.continuation, sessions + 3, told, title="Long talk #2", parent_session_id=filled.compressed
+        rows,
+        filled.continuation,
+        sessions + 3,
+        told,
+        title="Long talk #2",
+        parent_session_id=filled.compressed,
     )
 
 
@@ -130,15 +143,25 @@ def _gateway(rows: Rows, number: int) -> None:
     if rows.has("messages", "compacted"):
         said[0] |= {"active": 0, "compacted": 1}
         said[5] |= {"active": 0, "compacted": 1}
-    peer = {"user_id": "1001", "chat_id": "1001", "chat_type": "dm", "session_key": CHAT, "display_name": "Test chat"}
+    peer = {
+        "user_id": "1001",
+        "chat_id": "1001",
+        "chat_type": "dm",
+        "session_key": CHAT,
+        "display_name": "Test chat",
+    }
     origin = {"platform": "telegram", "chat_id": "1001", "chat_type": "dm", "user_id": "1001"}
     ledger = {"runtime_revision": 1, "runtime_generation": 1}
     _session(rows, name, number, said, source="telegram", origin_json=_json(origin), **peer, **ledger)
     moment = datetime.fromtimestamp(BASE + number * HOUR, UTC).isoformat()
-    entry = {"session_key": CHAT, "session_id": name, "created_at": moment, "updated_at": moment}
+    entry: Values = {"session_key": CHAT, "session_id": name, "created_at": moment, "updated_at": moment}
     entry |= {"platform": "telegram", "chat_type": "dm", "suspended": False, "origin": origin}
     rows.add(
-        "gateway_routing", scope="", session_key=CHAT, entry_json=_json(entry), updated_at=float(BASE + number * HOUR)
+        "gateway_routing",
+        scope="",
+        session_key=CHAT,
+        entry_json=_json(entry),
+        updated_at=float(BASE + number * HOUR),
     )
 
 
@@ -148,8 +171,19 @@ def _session(rows: Rows, name: str, number: int, said: list[Values], **values: A
     calls = sum(len(json.loads(message["tool_calls"])) for message in live if message.get("tool_calls"))
     spoken = sum(message["role"] == "assistant" for message in said)
     spent = {"api_call_count": spoken, "input_tokens": 100 * spoken, "output_tokens": 10 * spoken}
-    row: Values = {"id": name, "source": "cli", "model": "test-model", "model_config": "{}", "started_at": started}
-    row |= {"message_count": len(live), "tool_call_count": calls, "profile_name": "default", "created_source": "cli"}
+    row: Values = {
+        "id": name,
+        "source": "cli",
+        "model": "test-model",
+        "model_config": "{}",
+        "started_at": started,
+    }
+    row |= {
+        "message_count": len(live),
+        "tool_call_count": calls,
+        "profile_name": "default",
+        "created_source": "cli",
+    }
     row |= {"last_activity_at": said[-1]["timestamp"] if said else started, "title_source": "derived"} | spent
     if rows.has("sessions", "system_prompt_hash"):
         row |= {"system_prompt_hash": _sha256(PROMPT), "tool_names": _sha256(TOOL_NAMES)}
@@ -173,7 +207,7 @@ def _usage(rows: Rows, name: str, started: float, spent: Values) -> None:
 
 
 def _conversation(name: str, number: int, messages: int) -> list[Values]:
-    """Messages ten seconds apart: user, assistant that calls a tool, tool, assistant, and so on; no call stays open."""
+    """Messages ten seconds apart: user, assistant that calls a tool, tool, assistant; no call stays open."""
     said: list[Values] = []
     for place in range(messages):
         row: Values = {"timestamp": BASE + number * HOUR + 10.0 * (place + 1)}
@@ -184,9 +218,19 @@ def _conversation(name: str, number: int, messages: int) -> list[Values]:
         elif kind == 1 and place + 1 < messages:
             function = {"name": "search_files", "arguments": _json({"pattern": f"answer {turn}"})}
             calls = [{"id": call, "type": "function", "function": function}]
-            row |= {"role": "assistant", "content": "", "tool_calls": _json(calls), "finish_reason": "tool_calls"}
+            row |= {
+                "role": "assistant",
+                "content": "",
+                "tool_calls": _json(calls),
+                "finish_reason": "tool_calls",
+            }
         elif kind == 2:
-            row |= {"role": "tool", "content": f"Found {turn} lines.", "tool_call_id": call, "tool_name": "search_files"}
+            row |= {
+                "role": "tool",
+                "content": f"Found {turn} lines.",
+                "tool_call_id": call,
+                "tool_name": "search_files",
+            }
         else:
             row |= {"role": "assistant", "content": f"Answer {turn}: it is so.", "finish_reason": "stop"}
         said.append(row)
@@ -199,7 +243,9 @@ def _with_names(name: str, place: int, message: Values) -> Values:
     identity = hashlib.sha256(repr(tuple(message.get(part) for part in parts)).encode()).digest()
     named = message | {"display_identity": identity, "message_uid": _sha256(f"{name} {place}")[:32]}
     if "tool_calls" in message:
-        named["tool_call_uids"] = _json([_sha256(call["id"])[:32] for call in json.loads(message["tool_calls"])])
+        named["tool_call_uids"] = _json(
+            [_sha256(call["id"])[:32] for call in json.loads(message["tool_calls"])]
+        )
     if "tool_call_id" in message:
         named["tool_call_uid"] = _sha256(message["tool_call_id"])[:32]
     return named
@@ -207,20 +253,44 @@ def _with_names(name: str, place: int, message: Values) -> Values:
 
 def _bystanders(rows: Rows) -> None:
     filled, moment = rows.filled, float(BASE)
-    goal = {"goal": "Read the notes", "status": "active", "turns_used": 1, "max_turns": 20, "created_at": moment}
+    goal = {
+        "goal": "Read the notes",
+        "status": "active",
+        "turns_used": 1,
+        "max_turns": 20,
+        "created_at": moment,
+    }
     rows.add("state_meta", key=f"goal:{filled.plain[0]}", value=_json(goal))
-    times = {"dispatched_at": moment, "completed_at": moment + 60, "updated_at": moment + 60, "delivered_at": moment + 61}
+    times = {
+        "dispatched_at": moment,
+        "completed_at": moment + 60,
+        "updated_at": moment + 60,
+        "delivered_at": moment + 61,
+    }
     task = {"delegation_id": "deleg_0000abcd", "origin_session": "", "parent_session_id": filled.plain[0]}
     task |= {"origin_session_id": filled.plain[0], "state": "completed", "delivery_state": "delivered"}
     rows.add("async_delegations", **task, **times)
     rows.add("gateway_hygiene_state", session_key=CHAT, failure_streak=0)
     rows.add("conversation_generations", source="telegram", session_key=CHAT, generation=1)
     owner = {"owner_epoch": 1, "generation": 1, "status": "terminal"}
-    admission: Values = {"admission_id": _sha256("admission")[:32], "request_id": "request-1", "principal_id": "test"}
-    admission |= {"target_session_id": filled.gateway, "lineage_json": _json([filled.gateway]), "intent": "queue"}
+    admission: Values = {
+        "admission_id": _sha256("admission")[:32],
+        "request_id": "request-1",
+        "principal_id": "test",
+    }
+    admission |= {
+        "target_session_id": filled.gateway,
+        "lineage_json": _json([filled.gateway]),
+        "intent": "queue",
+    }
     admission |= {"payload_json": "{}", "payload_digest": _sha256("{}"), "outcome": "completed"}
     rows.add("session_admissions", **admission, **owner)
-    worker: Values = {"execution_id": "worker-1", "session_id": filled.gateway, "kind": "child", "last_sequence": 2}
+    worker: Values = {
+        "execution_id": "worker-1",
+        "session_id": filled.gateway,
+        "kind": "child",
+        "last_sequence": 2,
+    }
     rows.add("worker_executions", **worker, adoption_digest=_sha256("worker"), **owner)
     for sequence in (1, 2):
         receipt = {"sequence": sequence, "payload_digest": _sha256(str(sequence)), "result_json": "{}"}

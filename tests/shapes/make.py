@@ -1,4 +1,4 @@
-"""Make a store file of a known shape, run SQL on it, and fill it; every file is closed and has no sidecar afterwards."""
+"""Make a store file of a known shape, run SQL on it, fill it; never leaves it open or with a sidecar."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hermes_dbtools.queries import resource
-from tests.shapes.bulk import bulk_steps
+from tests.shapes.bulk import Bulk, bulk_steps
 from tests.shapes.engines import Bindings, Engine, Row, Step, run
 from tests.shapes.healthy import Filled, healthy
 
@@ -14,7 +14,7 @@ SHAPES = ("11", "14", "19", "22", "25", "30", "31", "runtime", "media")
 """The shapes, oldest first: each has what the one before it has (search layouts apart)."""
 
 PARTS = ("telegram", "telegram_v1", "deliveries")
-"""What a store makes only at first use; the first two exclude each other, the last one needs shape 22 or later."""
+"""What a store makes only at first use; the first two exclude each other, the last one needs shape 22."""
 
 COLUMNS = """
     SELECT m.name, c.name
@@ -57,7 +57,7 @@ def execute(
     foreign_keys: bool = False,
     engine: Engine = "ours",
 ) -> list[Row]:
-    """Run one statement by itself and return its rows; foreign keys are off unless asked for, so damage can be made."""
+    """Run one statement by itself and return its rows; foreign keys are off unless asked for."""
     return run(path, [Step(sql, [bindings])], engine, foreign_keys=foreign_keys)
 
 
@@ -77,8 +77,9 @@ def columns(path: Path, *, engine: Engine = "ours") -> dict[str, set[str]]:
 def fill(path: Path, sessions: int = 3, messages: int = 4, *, engine: Engine = "ours") -> Filled:
     """Add healthy rows to an empty store and say which sessions they make; foreign keys are on.
 
-    `sessions` plain sessions of `messages` messages each, then a branch, a delegated task, a session that compression
-    closed with its continuation, and one that came over a chat platform. Times count from epoch second 1,780,000,000.
+    `sessions` plain sessions of `messages` messages each, then a branch, a delegated task, a session that
+    compression closed with its continuation, and one that came over a chat platform. Times count from epoch
+    second 1,780,000,000.
     """
     rows = healthy(columns(path, engine=engine), sessions, messages)
     steps = []
@@ -102,4 +103,6 @@ def fill_many(
 
     Every `nul_every`th message is a list of parts behind a NUL byte; 0 makes none.
     """
-    run(path, bulk_steps(columns(path, engine=engine), sessions, messages_per_session, content_bytes, nul_every), engine)
+    last = run(path, [Step("SELECT COALESCE(MAX(q.seq), 0) FROM sqlite_sequence AS q", [()])], engine)[0][0]
+    bulk = Bulk(sessions, messages_per_session, content_bytes, nul_every, after=last)
+    run(path, bulk_steps(columns(path, engine=engine), bulk), engine)

@@ -30,7 +30,7 @@ def unpacked_bindings(row: Any) -> Any:
 
 
 def run(connection: sqlite3.Connection, sql: str, rows: list[Any] | None) -> list[list[Any]]:
-    """Run a script (`rows` is None), or one statement for each set of bindings; all sets in one transaction."""
+    """Run a script (`rows` is None), or one statement for each set of bindings in one transaction."""
     if rows is None:
         connection.executescript(sql)
         return []
