@@ -1,0 +1,181 @@
+"""Tell whether the process that signed a lease is provably gone; never signals, stops or waits for one.
+
+A PID means something only on the host and in the PID namespace of the process that wrote it. It is believed
+where nothing speaks against that: the file lies on a filesystem of this host, no gateway of another host has
+served it, the holder's text names no other host, and, in a container, the file was not mounted into it from
+outside. The PIDs that processes of nested containers have there count too. Whatever is doubtful is alive, as
+upstream has it (`_compression_lock_holder_process_is_dead` in its `hermes_state.py`); a PID in use again
+reads as alive as well.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import socket
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import psutil
+
+from .model import Value
+
+HOLDER_PID = re.compile(r"(?:^|:)pid=([0-9]{1,10})(?=:|$)")
+HOLDER_HOST = re.compile(r"(?:^|:)host=([^:]+)")
+
+INITIAL_PID_NAMESPACE = "pid:[4026531836]"
+"""What Linux calls the namespace that sees every process (PROC_PID_INIT_INO in include/linux/proc_ns.h)."""
+
+START_TOLERANCE = 2.0
+"""Seconds by which two readings of one start time may differ: the boot time behind them is rounded."""
+
+LOCAL_FILESYSTEMS = frozenset(
+    (
+        *("apfs", "aufs", "bcachefs", "btrfs", "ecryptfs", "exfat", "ext2", "ext3", "ext4", "f2fs", "ffs"),
+        *("fuseblk", "hfs", "jfs", "msdos", "ntfs", "ntfs3", "overlay", "ramfs", "reiserfs", "tmpfs", "ufs"),
+        *("vfat", "xfs", "zfs"),
+    )
+)
+"""Kinds of filesystem that no other host can have mounted at the same time."""
+
+
+@dataclass(frozen=True)
+class Processes:
+    """The processes of this host. `doubt` says why one not seen here may still run, '' for no doubt."""
+
+    doubt: str = ""
+    host: str = field(default_factory=socket.gethostname)
+
+    def gone(self, pid: int) -> bool:
+        """Whether the process provably does not exist; never true of this process."""
+        if self.doubt or pid <= 0 or pid == os.getpid():
+            return False
+        return not _exists(pid) and pid not in self._pids_of_containers
+
+    def holder_gone(self, holder: Value) -> bool:
+        """Whether the holder of a lease or lock names, as `pid=<digits>`, a process that is gone."""
+        text = holder_text(holder)
+        host = HOLDER_HOST.search(text)
+        if host is not None and host[1].casefold() != self.host.casefold():
+            return False
+        return self.gone(holder_pid(text))
+
+    def owner_gone(self, pid: int, started_at: float | None) -> bool:
+        """Whether a process is gone: there is none, or one that began after `started_at` (epoch seconds)."""
+        if self.gone(pid):
+            return True
+        if (
+            self.doubt
+            or pid <= 0
+            or pid == os.getpid()
+            or started_at is None
+            or not math.isfinite(started_at)
+        ):
+            return False
+        began = _start_time(pid)
+        # Only a later start proves another process; an earlier one means that the clock was set.
+        return (
+            began is not None and began > started_at + START_TOLERANCE and pid not in self._pids_of_containers
+        )
+
+    def unseen(self, pid: int) -> str:
+        """Why a process that is not seen here is not taken for gone, or ''."""
+        return self.doubt if self.doubt and pid > 0 and not _exists(pid) else ""
+
+    @cached_property
+    def _pids_of_containers(self) -> frozenset[int]:
+        return frozenset(_nested_pids(Path("/proc"))) if sys.platform == "linux" else frozenset()
+
+
+def processes_of(database: Path, hosts: Iterable[str]) -> Processes:
+    """How far the PIDs in this file are believed; `hosts` are those whose gateways served it lately."""
+    host = socket.gethostname()
+    if any(other.casefold() != host.casefold() for other in hosts):
+        return Processes("a gateway of another host served this file within the last day", host)
+    return Processes(_doubt_of_place(database), host)
+
+
+def holder_text(holder: Value) -> str:
+    """The holder as text; bytes that are not UTF-8 are replaced, for only its ASCII tokens are read."""
+    return holder.decode("utf-8", "replace") if isinstance(holder, bytes) else str(holder or "")
+
+
+def holder_pid(holder: Value) -> int:
+    """The PID that a holder names, or 0."""
+    found = HOLDER_PID.search(holder_text(holder))
+    return int(found[1]) if found else 0
+
+
+def _exists(pid: int) -> bool:
+    if os.name == "nt":
+        return psutil.pid_exists(pid)
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
+def _start_time(pid: int) -> float | None:
+    try:
+        return float(psutil.Process(pid).create_time())
+    except (psutil.Error, OSError, ValueError):
+        return None
+
+
+def _doubt_of_place(database: Path) -> str:
+    mounts = _mounts()
+    place = _mount_of(database, mounts)
+    if place is None:
+        return "it is unknown on which filesystem the file lies"
+    mountpoint, kind = place
+    if kind.casefold() not in LOCAL_FILESYSTEMS:
+        return f"the file lies on a filesystem that other hosts may share ({kind})"
+    outermost = _mount_of(Path("/"), mounts)
+    if _in_container() and outermost is not None and mountpoint != outermost[0]:
+        return "the file is mounted into this container, from where processes outside are not seen"
+    return ""
+
+
+def _mounts() -> list[tuple[str, str]]:
+    try:
+        return [(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
+    except (psutil.Error, OSError):
+        return []
+
+
+def _mount_of(path: Path, mounts: list[tuple[str, str]]) -> tuple[str, str] | None:
+    """Mount point and kind of the filesystem of a path; of several at one place the last one counts."""
+    real = os.path.normcase(os.path.realpath(path))
+    best: tuple[str, str] | None = None
+    for mountpoint, kind in mounts:
+        folder = os.path.normcase(mountpoint)
+        inside = real == folder or real.startswith(folder.rstrip("/\\") + os.sep)
+        if inside and (best is None or len(mountpoint) >= len(best[0])):
+            best = (mountpoint, kind)
+    return best
+
+
+def _in_container() -> bool:
+    try:
+        return sys.platform == "linux" and str(Path("/proc/self/ns/pid").readlink()) != INITIAL_PID_NAMESPACE
+    except OSError:
+        return True
+
+
+def _nested_pids(proc: Path) -> Iterable[int]:
+    """The PIDs that processes of nested namespaces have there (`NSpid` in proc(5), Linux 4.1 and later)."""
+    for folder in proc.iterdir():
+        if folder.name.isascii() and folder.name.isdigit():
+            try:
+                status = (folder / "status").read_bytes()
+            except OSError:
+                continue
+            found = re.search(rb"^NSpid:((?:\s+\d+)+)$", status, re.MULTILINE)
+            yield from (int(pid) for pid in (found[1].split()[1:] if found else ()))
