@@ -1,7 +1,7 @@
 """Know where the files of a Hermes home are; never opens, creates or changes one.
 
-Facts of upstream (`hermes_constants.py`): one `state.db` per profile, the root profile in the home itself and named
-ones in `profiles/<name>/`; a legacy folder is used as long as it has content (`get_hermes_dir`).
+Facts of upstream (`hermes_constants.py`): one `state.db` per profile, the root profile in the home itself and
+named ones in `profiles/<name>/`; a legacy folder is used as long as it has content (`get_hermes_dir`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PROFILE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The folder of one profile and its database. `database` may be a link: the home is where the link lies."""
+    """The folder of one profile and its database; where `database` is a link, the folder the link lies in."""
 
     root: Path
     database: Path
@@ -153,7 +153,7 @@ def _home(root: Path, database: Path) -> Home:
 
 
 def _absolute(path: Path) -> Path:
-    # Links stay as they were written, for messages name files by them; `..` behind a link needs the real folder.
+    # Links stay as written, for messages name files by them; `..` behind a link needs the real folder.
     if ".." not in path.parts:
         return Path.cwd() / path
     folder, name = (path, "") if path.name == ".." else (path.parent, path.name)
