@@ -45,6 +45,8 @@ def tool_work(book: Book) -> None:
             "tool_turn", session_id=book.id("tools"), call_ids=calls, result=LONG if turn == 1 else "done"
         )
         book.say("tools", "there it is", role="assistant")
+    book.chat("untitled")
+    book.call("tool_turn", session_id=book.id("untitled"), call_ids=[f"call_{book.prefix}u"])
     book.chat("images", system_prompt=PROMPT)
     for picture in range(2):
         book.call("image", session_id=book.id("images"), text=f"picture {picture} of a lighthouse")
@@ -97,6 +99,8 @@ def rewrites(book: Book) -> None:
     if not book.can("rewind_to_message"):
         return
     book.chat("rewound", turns=4)
+    calls = [f"call_{book.prefix}r1", f"call_{book.prefix}r2"]
+    book.call("tool_turn", session_id=book.id("rewound"), call_ids=calls)
     book.call("rewind", session_id=book.id("rewound"), message_id=book.user_row("rewound", 2))
     book.say("rewound", "another try")
     book.call("rewind", session_id=book.id("rewound"), message_id=book.user_row("rewound", 1))
