@@ -42,6 +42,9 @@ class Holders:
         return bool(self.processes)
 
 
+NOBODY = Holders((), 0)
+
+
 @dataclass(frozen=True, slots=True)
 class _Targets:
     path: str

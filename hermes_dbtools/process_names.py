@@ -24,8 +24,8 @@ def command_name(pid: int) -> str:
 def may_open_stores(pid: int) -> bool:
     """Whether the process could be one that opens Hermes databases, judged by its command line alone.
 
-    `sshd`, `(sd-pam)`, `ssh-agent` and the init of a container hide their descriptors even from their own user.
-    If those counted as holders, no repair could run in a login by SSH.
+    `sshd`, `(sd-pam)`, `ssh-agent` and the init of a container hide their descriptors even from their user.
+    If those counted as holders, no repair could run in an SSH login.
     """
     words = [PurePath(word).name for word in _command_line(pid)[:3]]
     return any(_STORE_PROGRAM.search(word) for word in (*words, _program(pid)))
