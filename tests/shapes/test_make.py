@@ -4,45 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import apsw
 import pytest
 
 from tests.shapes.engines import Engine
-from tests.shapes.make import PARTS, SHAPES, columns, execute, execute_many, fill, fill_many, make
+from tests.shapes.health import drifted, unanswered
+from tests.shapes.make import PARTS, SHAPES, execute, execute_many, fill, fill_many, make
 
 ENGINES = get_args(Engine)
-
-# a session whose counters are not the count of its live messages and of the calls in them
-DRIFTED = """
-    SELECT s.id
-    FROM sessions AS s
-    LEFT JOIN messages AS m ON m.session_id = s.id AND {live}
-    GROUP BY s.id
-    HAVING s.message_count <> COUNT(m.id)
-        OR s.tool_call_count <> COALESCE(SUM(json_array_length(m.tool_calls)), 0)
-"""
-
-# a tool's answer without its call, or a call without its answer
-UNPAIRED = """
-    SELECT a.session_id, c.value ->> 'id' AS id
-    FROM messages AS a, json_each(a.tool_calls) AS c
-    WHERE a.tool_calls IS NOT NULL
-    EXCEPT
-    SELECT t.session_id, t.tool_call_id FROM messages AS t WHERE t.role = 'tool'
-"""
 
 
 def filled(folder: Path, shape: str, engine: Engine = "ours") -> Path:
     path = make(folder / "state.db", shape, engine=engine)
     fill(path, engine=engine)
     return path
-
-
-def drifted(path: Path) -> list[Any]:
-    live = "m.active = 1" if "active" in columns(path)["messages"] else "1"
-    return execute(path, DRIFTED.format(live=live))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -55,7 +32,7 @@ def test_a_filled_store_is_healthy_and_alone(tmp_path: Path, shape: str, engine:
     assert execute(path, "PRAGMA integrity_check", engine=engine) == [("ok",)]
     assert execute(path, "SELECT COUNT(*) FROM messages") == [(31 + 35,)]
     assert drifted(path) == []
-    assert execute(path, UNPAIRED) == []
+    assert unanswered(path) == []
 
 
 @pytest.mark.parametrize("engine", ENGINES)
