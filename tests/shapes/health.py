@@ -1,4 +1,4 @@
-"""Say what a fixture file gets wrong by its own rows; never by the product's queries, which it is there to check."""
+"""Say what a fixture file gets wrong by its own rows; never uses the queries of the product under test."""
 
 from __future__ import annotations
 

@@ -13,10 +13,28 @@ import pytest
 
 from tests.real.wheels import wheel
 from tests.shapes.describe import describe
+from tests.shapes.engines import Step, run
 from tests.shapes.facts import FOREIGN_KEYS, LACKING, NEWEST
 from tests.shapes.make import PARTS, SHAPES, execute, make, script
 
 RELEASE_OF = {"11": "0.13.0", "14": "0.16.0", "19": "0.18.2", "22": "0.19.0", "25": "0.20.4.1"}
+
+CHANGES = (
+    "DELETE FROM messages",
+    "INSERT OR IGNORE INTO sessions (id, source, started_at) VALUES ('b', 'cli', 1)",
+    """
+    INSERT INTO messages (id, session_id, role, content, tool_name, tool_calls, timestamp) VALUES
+        (11, 'b', 'user', 'the first question', NULL, NULL, 1),
+        (12, 'b', 'assistant', char(0) || 'json:["behind"]', NULL, '[{"name": "search"}]', 2),
+        (13, 'b', 'tool', 'an answer of a tool', 'search', NULL, 3),
+        (14, 'b', 'assistant', NULL, NULL, NULL, 4),
+        (15, 'b', 'user', 'one more question', NULL, NULL, 5)
+    """,
+    "UPDATE messages SET content = 'the second question' WHERE id = 11",
+    "UPDATE messages SET tool_name = 'search_files' WHERE id = 13",
+    "UPDATE messages SET timestamp = 6 WHERE id = 14",
+    "DELETE FROM messages WHERE id = 15",
+)
 
 # in a process of its own: the released code opens the file with the standard library's SQLite
 DESCRIBE_RELEASE = """
@@ -24,6 +42,7 @@ import asyncio, inspect, json, pathlib, sys
 sys.path[:0] = [sys.argv[1], sys.argv[3]]
 import hermes_state
 from tests.shapes.describe import describe
+from tests.shapes.engines import Step, run
 async def opened():
     for _ in range(2):  # the mark of the search layout appears at the second open
         db = hermes_state.SessionDB(pathlib.Path(sys.argv[2]))
@@ -67,6 +86,21 @@ def test_a_shape_is_what_its_release_makes(tmp_path: Path, shape: str) -> None:
     assert made.keys() == real.keys()
     for aspect in made:
         assert made[aspect] == real[aspect], aspect
+
+
+@pytest.mark.parametrize("shape", RELEASE_OF)
+def test_the_triggers_of_a_shape_index_what_those_of_its_release_do(tmp_path: Path, shape: str) -> None:
+    released(tmp_path, RELEASE_OF[shape])
+    made = make(tmp_path / "state.db", shape, engine="stdlib")
+    for index in ("messages_fts", "messages_fts_trigram"):
+        indexed = [
+            *(Step(sql, [()]) for sql in CHANGES),
+            Step(f"CREATE VIRTUAL TABLE temp.terms USING fts5vocab (main, {index}, instance)", [()]),
+            Step("SELECT term, doc, col, offset FROM temp.terms ORDER BY 1, 2, 3, 4", [()]),
+        ]
+        real = run(tmp_path / "real.db", indexed, "stdlib")
+        assert real
+        assert run(made, indexed, "stdlib") == real
 
 
 @pytest.mark.parametrize("shape", LACKING)
