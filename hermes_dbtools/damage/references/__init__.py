@@ -1,0 +1,1 @@
+"""Damage to references: rows that name a row which is gone."""
