@@ -7,12 +7,13 @@ import os
 import selectors
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from tests.real.wheels import wheel
 
@@ -53,6 +54,7 @@ class Store:
         if journal_mode is not None:
             self._options += ["--journal-mode", journal_mode]
         self._process: subprocess.Popen[bytes] | None = None
+        self._said: IO[bytes] | None = None
         self._pending = b""
 
     def start(self) -> Self:
@@ -60,15 +62,20 @@ class Store:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-P", "-m", "tests.real.store_server", *self._options]
         command += [self.release, str(wheel(self.release)), str(self.path)]
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe nobody reads could stop the process
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self._said,
             cwd=self.path.parent,
             env=self._environment(),
         )
-        self.receive()
+        try:
+            self.receive()
+        except BaseException:
+            self.kill()
+            raise
         return self
 
     @property
@@ -134,6 +141,8 @@ class Store:
             process.kill()
             process.communicate()
             self._pending = b""
+        if self._said is not None:
+            self._said.close()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -158,26 +167,25 @@ class Store:
         return self._process
 
     def _line(self) -> bytes:
-        """Return the next answer line; kills the process when the deadline passes or it died."""
+        """Return the next answer line; ends the process when the deadline passes or it died."""
         process = self._running()
         assert process.stdout is not None
         until = time.monotonic() + self.deadline
         with selectors.DefaultSelector() as ready:
             ready.register(process.stdout, selectors.EVENT_READ)
             while b"\n" not in self._pending:
-                block = b""
-                if ready.select(max(0.0, until - time.monotonic())):
-                    block = os.read(process.stdout.fileno(), 65536)
+                if not ready.select(max(0.0, until - time.monotonic())):
+                    raise self._lost(f"gave no answer within {self.deadline} s")
+                block = os.read(process.stdout.fileno(), 65536)
                 if not block:
-                    raise self._gone(process)
+                    raise self._lost(f"ended with {process.wait(self.deadline)}")
                 self._pending += block
         line, self._pending = self._pending.split(b"\n", 1)
         return line
 
-    def _gone(self, process: subprocess.Popen[bytes]) -> RuntimeError:
-        slow = process.poll() is None
-        process.kill()
-        said = process.communicate()[1].decode(errors="replace")[-2000:]
-        self._process = None
-        why = f"gave no answer within {self.deadline} s" if slow else f"ended with {process.returncode}"
+    def _lost(self, why: str) -> RuntimeError:
+        assert self._said is not None
+        self._said.seek(0)
+        said = self._said.read().decode(errors="replace")[-2000:]
+        self.kill()
         return RuntimeError(f"the store process of {self.release} {why}: {said}")

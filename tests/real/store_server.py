@@ -102,9 +102,13 @@ def main() -> None:
     from tests.real.verbs import VERBS
 
     lines = Lines(STDIN)
-    released = Released(options.release, Path(options.database), lines)
-    released.clock.set(**json.loads(options.clock))
-    released.open(journal_mode=options.journal_mode)
+    try:
+        released = Released(options.release, Path(options.database), lines)
+        released.clock.set(**json.loads(options.clock))
+        released.open(journal_mode=options.journal_mode)
+    except Exception as problem:  # noqa: BLE001 - a store that refuses a file is what a test may want to see
+        answer(output, {"error": type(problem).__name__, "message": str(problem)})
+        return
     answer(output, {"result": {"pid": os.getpid()}})
     serve(released, VERBS, lines, output)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.real.judge import assert_clean, assert_usable, listing, texts
-from tests.real.lives import KINDS, UPGRADES, Healthy, copy_of, hidden_life
+from tests.real.lives import KINDS, UPGRADES, Healthy, copy_of, fresh, hidden_life
 from tests.real.store import Store, StoreError
 from tests.real.wheels import ASYNC_RELEASES, RELEASES, wheel
 
@@ -73,14 +75,16 @@ def test_the_sessions_of_every_life_are_those_it_says(healthy: Healthy) -> None:
     assert there == expected
 
 
-def test_ids_and_rows_are_the_same_in_every_run(release: str, tmp_path: Path) -> None:
-    first = copy_of(release, tmp_path / "first")
-    with Store(first.path, release) as store:
-        ids = [row["id"] for row in store.rows("SELECT id FROM sessions ORDER BY id")]
-        rows = store.rows("SELECT id, session_id, role FROM messages ORDER BY id")
-    assert sorted(first.life.kept().values()) == ids
-    assert [row["id"] for row in rows] == sorted({row["id"] for row in rows})
-    assert {row["session_id"] for row in rows} <= set(ids)
+def test_two_lives_of_a_release_differ_in_times_alone(release: str, tmp_path: Path) -> None:
+    copy, again = copy_of(release, tmp_path / "copy"), fresh(tmp_path / "again" / "state.db", release)
+    wanted = (
+        "SELECT id, parent_session_id, source, title, model_config, end_reason FROM sessions ORDER BY id",
+        "SELECT id, session_id, role, content, tool_calls FROM messages ORDER BY id",
+    )
+    with Store(copy.path, release) as one, Store(again.path, release) as other:
+        for statement in wanted:
+            assert one.rows(statement) == other.rows(statement)
+    assert copy.life.ids == again.life.ids
 
 
 def test_branches_and_delegates_are_there_with_the_markers_of_their_release(
@@ -220,6 +224,21 @@ def test_a_verb_that_fails_is_an_answer_and_the_store_lives_on(release: str, tmp
         with pytest.raises(StoreError, match="Unsupported"):
             store.call("call", method="no_such_method")
         assert store.call("ping")["release"] == release
+
+
+def test_a_file_the_release_cannot_open_is_an_answer(release: str, tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    path.write_bytes(b"this is no database, but a text as long as a header needs to be" * 20)
+    with pytest.raises(StoreError) as refused:
+        Store(path, release).start()
+    assert refused.value.kind.endswith("Error")
+
+
+def test_a_process_that_dies_is_an_error_with_its_last_words(tmp_path: Path) -> None:
+    store = Store(tmp_path / "state.db", RELEASES[0]).start()
+    os.kill(store.pid, signal.SIGKILL)
+    with pytest.raises(RuntimeError, match="ended with -9"):
+        store.call("ping")
 
 
 def test_a_killed_process_leaves_what_it_wrote(release: str, tmp_path: Path) -> None:
