@@ -49,12 +49,13 @@ class Processes:
 
     doubt: str = ""
     host: str = field(default_factory=socket.gethostname)
+    proc: Path = Path("/proc")
 
     def gone(self, pid: int) -> bool:
         """Whether the process provably does not exist; never true of this process."""
         if self.doubt or pid <= 0 or pid == os.getpid():
             return False
-        return not _exists(pid) and pid not in self._pids_of_containers
+        return not _exists(pid) and not self._in_nested_namespace(pid)
 
     def holder_gone(self, holder: Value) -> bool:
         """Whether the holder of a lease or lock names, as `pid=<digits>`, a process that is gone."""
@@ -68,27 +69,31 @@ class Processes:
         """Whether a process is gone: there is none, or one that began after `started_at` (epoch seconds)."""
         if self.gone(pid):
             return True
-        if (
-            self.doubt
-            or pid <= 0
-            or pid == os.getpid()
-            or started_at is None
-            or not math.isfinite(started_at)
-        ):
+        if self.doubt or pid <= 0 or pid == os.getpid():
+            return False
+        if started_at is None or not math.isfinite(started_at):
             return False
         began = _start_time(pid)
         # Only a later start proves another process; an earlier one means that the clock was set.
-        return (
-            began is not None and began > started_at + START_TOLERANCE and pid not in self._pids_of_containers
-        )
+        later = began is not None and began > started_at + START_TOLERANCE
+        return later and not self._in_nested_namespace(pid)
 
     def unseen(self, pid: int) -> str:
         """Why a process that is not seen here is not taken for gone, or ''."""
         return self.doubt if self.doubt and pid > 0 and not _exists(pid) else ""
 
+    def _in_nested_namespace(self, pid: int) -> bool:
+        return self._nested_pids is None or pid in self._nested_pids
+
     @cached_property
-    def _pids_of_containers(self) -> frozenset[int]:
-        return frozenset(_nested_pids(Path("/proc"))) if sys.platform == "linux" else frozenset()
+    def _nested_pids(self) -> frozenset[int] | None:
+        """The PIDs that processes of nested namespaces have there; None where that cannot be read."""
+        if not self.proc.is_dir():
+            return frozenset()
+        try:
+            return frozenset(_nested_pids(self.proc))
+        except OSError:
+            return None
 
 
 def processes_of(database: Path, hosts: Iterable[str]) -> Processes:
@@ -170,12 +175,12 @@ def _in_container() -> bool:
 
 
 def _nested_pids(proc: Path) -> Iterable[int]:
-    """The PIDs that processes of nested namespaces have there (`NSpid` in proc(5), Linux 4.1 and later)."""
+    """What `NSpid` says of the inner namespaces of every process (proc(5), Linux 4.1 and later)."""
     for folder in proc.iterdir():
         if folder.name.isascii() and folder.name.isdigit():
             try:
                 status = (folder / "status").read_bytes()
             except OSError:
                 continue
-            found = re.search(rb"^NSpid:((?:\s+\d+)+)$", status, re.MULTILINE)
+            found = re.search(rb"^NSpid:((?:[ \t]+\d+)+)$", status, re.MULTILINE)
             yield from (int(pid) for pid in (found[1].split()[1:] if found else ()))
