@@ -1,0 +1,1 @@
+"""Counters that disagree with the rows they count."""

@@ -1,0 +1,1 @@
+"""Damage of how sessions descend from each other."""

@@ -1,0 +1,1 @@
+"""Damage of the search indexes, which are made of messages and can be made again."""

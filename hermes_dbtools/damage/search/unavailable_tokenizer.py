@@ -1,0 +1,52 @@
+"""A search index uses a tokenizer that this SQLite does not have
+
+What it means
+-------------
+Messages can be read, and every check of the file says it is well; but each statement that writes, changes or deletes a
+message fails, because the triggers of the index cannot run. No repair of messages is planned for such a file.
+
+Why it happens
+--------------
+The store made the index with a tokenizer of its own (a `cjk` extension, say) or with a newer SQLite, and the engine at
+work now lacks it: another Python, another machine, a container without the extension.
+
+Repair
+------
+By hand: work with an engine that has the tokenizer, or let Hermes rebuild the index with one that the engine has. The
+index is made from messages, so nothing is lost with it.
+
+Safety
+------
+Manual. The answer comes from the engine's own list of tokenizers; the index is not opened. A file without a trigram
+index is a poorer search, not damage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...model import Finding, Safety, Severity
+from ...search_index import unavailable_tokenizers
+from .._declare import ScanContext, declare
+
+
+def _find(context: ScanContext) -> Iterable[Finding]:
+    for index, tokenizer in unavailable_tokenizers(context.connection, context.shape):
+        yield DAMAGE.finding(
+            table=index,
+            key=index,
+            message=f"the engine has no tokenizer {tokenizer!r}: messages can be read, but not one can be written, "
+            "changed or deleted",
+            evidence={"index": index, "tokenizer": tokenizer},
+        )
+
+
+DAMAGE = declare(
+    __name__,
+    __doc__,
+    code="HDB805",
+    severity=Severity.ERROR,
+    safety=Safety.MANUAL,
+    noun=("index", "indexes"),
+    find=_find,
+)

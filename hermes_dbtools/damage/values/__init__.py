@@ -1,0 +1,1 @@
+"""Values that no healthy store writes into a column."""
