@@ -472,7 +472,12 @@ def unreadable(folder: Path, kind: str) -> Home:
         file.write_bytes(contents[kind])
     else:
         file.unlink()
-        {"folder": file.mkdir, "FIFO": lambda: os.mkfifo(file), "loop": lambda: file.symlink_to(file)}[kind]()
+        makers: dict[str, Callable[[], None]] = {
+            "folder": lambda: file.mkdir(),
+            "FIFO": lambda: os.mkfifo(file),
+            "loop": lambda: file.symlink_to(file),
+        }
+        makers[kind]()
     return home
 
 
