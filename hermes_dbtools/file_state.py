@@ -105,7 +105,7 @@ def examine(path: Path | str | bytes) -> FileState:
 
 
 def judge(look: Look) -> Problem:
-    """Whether SQLite can open such a file, and if not, why. '' also where that cannot be told from outside."""
+    """Why SQLite cannot open such a file; '' where it can, or where that cannot be told from outside."""
     if look.size == 0:
         return "empty"
     if len(look.header) < HEADER_SIZE:

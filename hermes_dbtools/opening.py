@@ -1,0 +1,182 @@
+"""Open a database for reading in the way its state asks for; never leaves a trace and never writes to it.
+
+How a file is opened follows from what `examine` found (measured with SQLite 3.54.1):
+
+- `live`: `-wal` and `-shm` exist. `readonly_shm=1`, for plain `mode=ro` writes into `-shm`.
+- `read-only`: a rollback journal and nobody else. Plain `mode=ro`.
+- `immutable`: WAL mode with no or an empty `-wal`, where every other way creates sidecars. SQLite looks for
+  no change then, so the marks of the files are compared afterwards. Also a file whose rows are not trusted.
+- `copy`: a non-empty `-wal` without `-shm`, or a rollback journal beside other processes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import apsw
+
+from .connections import READ_BUSY_MS, begin_reading, connect
+from .copies import copy_beside_writers, copy_plain, remove_folder, scratch_folder
+from .file_marks import Locked, Moved, marks, settled_marks, sidecar, sidecars_kept
+from .file_state import FileState
+from .holders import lock_owners
+from .model import CouldNotLook, Holder
+
+How = Literal["live", "read-only", "immutable", "copy"]
+
+_OTHER_USER = "not all of its files may be read by this user; run as the user who owns them"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """An open connection in a read transaction. `rows_trusted` is False where commits may be out of view."""
+
+    connection: apsw.Connection
+    how: How
+    state: FileState
+    rows_trusted: bool
+
+
+class HotJournal(Exception):
+    """SQLite wants to roll back a journal that `examine` took for a living process's."""
+
+
+def opened(state: FileState, *, pause_writers: bool) -> AbstractContextManager[Reading]:
+    """Open a file that has no `problem`.
+
+    Raises Moved when it is not what `state` says, HotJournal when SQLite finds one, `copies.WrittenTooOften`,
+    and CouldNotLook for everything that a new start does not mend.
+    """
+    if state.hot_journal or state.deleted_sidecar:
+        return _immutable(state, rows_trusted=False)
+    if state.wal_size is not None and state.shm:
+        return _in_place(state, "live", "mode=ro&readonly_shm=1")
+    if state.wal_size:
+        return _copy_with_wal(state)
+    if state.wal_mode or state.wal_size is not None:
+        return _immutable(state, rows_trusted=True)
+    if state.holders.held:
+        return _copy_by_backup(state, pause_writers=pause_writers)
+    return _in_place(state, "read-only", "mode=ro")
+
+
+def named(processes: Iterable[Holder]) -> str:
+    """Processes as an error line names them: `hermes gateway (pid 4121)`, by commas."""
+    return ", ".join(f"{process.name} (pid {process.pid})" for process in processes)
+
+
+@contextmanager
+def _in_place(state: FileState, how: How, parameters: str) -> Iterator[Reading]:
+    try:
+        with sidecars_kept(state, READ_BUSY_MS / 1000):
+            connection = _begin(state, state.path, parameters)
+            try:
+                yield Reading(connection, how, state, rows_trusted=True)
+            finally:
+                connection.close()
+    except Locked:
+        raise CouldNotLook(_locked_line(state)) from None
+
+
+@contextmanager
+def _immutable(state: FileState, *, rows_trusted: bool) -> Iterator[Reading]:
+    before = settled_marks(state.path)
+    connection = _begin(state, state.path, "mode=ro&immutable=1")
+    try:
+        yield Reading(connection, "immutable", state, rows_trusted)
+    except Exception as error:
+        if marks(state.path) != before:
+            raise Moved from error
+        raise
+    finally:
+        connection.close()
+    if marks(state.path) != before:
+        raise Moved
+
+
+@contextmanager
+def _copy_with_wal(state: FileState) -> Iterator[Reading]:
+    """Database and `-wal` of one moment are what a crash leaves: SQLite recovers them in the copy."""
+    with scratch_folder(state.size + (state.wal_size or 0)) as folder:
+        before = settled_marks(state.path)
+        target = folder / "copy.db"
+        try:
+            copy_plain(state.path, target)
+            copy_plain(sidecar(state.path, "-wal"), sidecar(target, "-wal"))
+        except FileNotFoundError:
+            raise Moved from None
+        except PermissionError:
+            raise CouldNotLook(f"{state.path}: {_OTHER_USER}") from None
+        if marks(state.path) != before:
+            raise Moved
+        with _copy_opened(state, target, "mode=ro") as reading:
+            yield reading
+
+
+@contextmanager
+def _copy_by_backup(state: FileState, *, pause_writers: bool) -> Iterator[Reading]:
+    with scratch_folder(state.size) as folder:
+        target = folder / "copy.db"
+        with _explained(state):
+            copy_beside_writers(state, target, pause_writers=pause_writers)
+        with _copy_opened(state, target, "mode=ro&immutable=1") as reading:
+            yield reading
+
+
+@contextmanager
+def _copy_opened(state: FileState, target: Path, parameters: str) -> Iterator[Reading]:
+    connection = _begin(state, target, parameters)
+    try:
+        if sys.platform != "win32":
+            remove_folder(target.parent)  # it is open: now not even SIGKILL leaves the copy behind
+        yield Reading(connection, "copy", state, rows_trusted=True)
+    finally:
+        connection.close()
+
+
+def _begin(state: FileState, path: Path, parameters: str) -> apsw.Connection:
+    with _explained(state):
+        connection = connect(path, parameters)
+        try:
+            begin_reading(connection)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+@contextmanager
+def _explained(state: FileState) -> Iterator[None]:
+    """Turn what SQLite says while a file is opened into one line, or into a new start."""
+    before = marks(state.path)
+    try:
+        yield
+    except apsw.BusyError:
+        raise CouldNotLook(_locked_line(state)) from None
+    except apsw.Error as error:
+        if getattr(error, "extendedresult", 0) == apsw.SQLITE_READONLY_ROLLBACK:
+            raise HotJournal from error
+        if isinstance(error, apsw.CantOpenError) and marks(state.path) != before:
+            raise Moved from error
+        raise CouldNotLook(f"{state.path}: {error}; {_advice(error)}") from None
+
+
+def _advice(error: apsw.Error) -> str:
+    if isinstance(error, apsw.CantOpenError | apsw.PermissionsError | apsw.AuthError):
+        return _OTHER_USER
+    if isinstance(error, apsw.FullError):
+        return "set TMPDIR to a folder with more room"
+    return "next: hermes-dbtools runbook structural-damage"
+
+
+def _locked_line(state: FileState) -> str:
+    owners = lock_owners(state.path, writing=True) or state.holders.processes
+    return (
+        f"{state.path}: locked by {named(owners) or 'another process'} for more than {READ_BUSY_MS} ms; "
+        "wait until it has finished, then run the command again"
+    )
