@@ -1,6 +1,7 @@
 """Decide whether a missing session may be recreated for its messages; asks no file and changes nothing.
 
-The classes of this family share the answer: what an adopted session makes valid again is nobody else's finding.
+The classes of this family share the answer: what an adopted session makes valid again is nobody else's
+finding.
 """
 
 from __future__ import annotations
@@ -31,5 +32,5 @@ def refusal(session_id: Value, tombstoned: bool) -> str:
 
 
 def adopted(session_id: Value, tombstoned: bool, has_messages: bool) -> bool:
-    """Whether orphaned-messages offers to recreate the session, which makes every reference to it valid again."""
+    """Whether orphaned-messages recreates the session, which makes every reference to it valid again."""
     return has_messages and not refusal(session_id, tombstoned)

@@ -23,7 +23,10 @@ DEPENDENTS = (
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A session whose parent is missing. `helper`: the run of a sub-agent or tool; `marked`: a marker names the parent."""
+    """A session whose parent is missing.
+
+    `helper` says it is the run of a sub-agent or tool, `marked` that one of its markers names the parent.
+    """
 
     id: Value
     helper: bool
@@ -32,13 +35,13 @@ class Child:
 
     @property
     def chat(self) -> bool:
-        """Whether only its parent's end could say why it is a child: no marker does, and it is no helper's run."""
+        """Whether nothing of its own says why it is a child: no marker, and no helper's run."""
         return not self.helper and not self.marked
 
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """The messages of one missing session. Times are epoch seconds, None where no row has one that can be a time."""
+    """The messages of one missing session; times are epoch seconds, None where no row has a credible one."""
 
     id: Value
     tombstoned: bool
@@ -61,7 +64,7 @@ class Orphan:
 
     @property
     def continuation(self) -> Child | None:
-        """The child that went on after compression had closed the missing session, where exactly one can be it."""
+        """The child that went on after compression closed the missing session, if exactly one can be it."""
         later = [
             child
             for child in self.children
@@ -79,7 +82,7 @@ class Orphan:
 
 
 def orphans(damage: Damage, context: ScanContext) -> list[Orphan]:
-    """Every missing session that messages name, in the order of the ids. Asks for the rest only where there is one."""
+    """Every missing session that messages name, in id order; asks for the rest only where there is one."""
     rows = list(damage.rows(context, "find"))
     if not rows:
         return []

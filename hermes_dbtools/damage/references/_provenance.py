@@ -1,8 +1,9 @@
-"""Find out from what lies beside a database where lost sessions came from; never prints or keeps what files hold.
+"""Find out from routing entries and transcripts where lost sessions came from; never keeps what they hold.
 
-Facts of upstream (0.13.0 to 0.20.4): routing entries, in `gateway_routing` or in `sessions/sessions.json`, carry the
-platform whose word is also the session's source (`gateway/session.py`); `sessions/session_<id>.json` begins with the
-lines session_id, model, base_url, platform, written with an indent of two (`run_agent.py`). A request dump names none.
+Facts of upstream (0.13.0 to 0.20.4): routing entries, in `gateway_routing` or in `sessions/sessions.json`,
+carry the platform whose word is also the session's source (`gateway/session.py`);
+`sessions/session_<id>.json` begins with the lines session_id, model, base_url, platform, written with an
+indent of two (`run_agent.py`). A request dump names none.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Provenance:
 
 
 def provenance(routed: Iterable[tuple[Value, ...]], folder: Path | None, ids: Iterable[str]) -> Provenance:
-    """What routing rows (id, platform, platform of the origin) and the sessions folder prove about these sessions."""
+    """What routing rows (id, platform, platform of the origin) and the sessions folder prove of these ids."""
     found = Provenance()
     for session_id, platform, origin in routed:
         found.add(text(session_id), text(platform), text(origin))

@@ -2,27 +2,28 @@
 
 What it means
 -------------
-Rows of `messages` carry a `session_id` that `sessions` does not have. No list, search or resume reaches them, and an agent
-that still works under that id fails each time it saves, with `FOREIGN KEY constraint failed`.
+Rows of `messages` carry a `session_id` that `sessions` does not have. No list, search or resume reaches them,
+and an agent that still works under that id fails each time it saves, with `FOREIGN KEY constraint failed`.
 
 Why it happens
 --------------
-Somebody removed the session row alone through a connection that does not enforce foreign keys: the `sqlite3` shell, a
-script, a user interface with its own deletes, older delete paths. Or the session row was lost when a damaged file was
-recovered. In public reports up to 94 % of all messages were such rows.
+Somebody removed the session row alone through a connection that does not enforce foreign keys: the `sqlite3`
+shell, a script, a user interface with its own deletes, older delete paths. Or the session row was lost when a
+damaged file was recovered. In public reports up to 94 % of all messages were such rows.
 
 Repair
 ------
-`adopt`, the default, makes the session row again: source `recovered`, or the platform that a routing entry or transcript
-proves; counts and times from the rows. If exactly one unmarked child starts after the last message, compression had
-closed the session, and it is closed so again; other unmarked children are detached, for no list would show them.
-`purge` removes the messages, with usage rows and topic bindings of the same id.
+`adopt`, the default, makes the session row again: source `recovered`, or the platform that a routing entry or
+transcript proves; counts and times from the rows. If exactly one unmarked child starts after the last
+message, compression had closed the session, and it is closed so again; other unmarked children are detached,
+for no list would show them. `purge` removes the messages, with usage rows and topic bindings of the same id.
 
 Safety
 ------
-Adopting adds a row and removes nothing. An id with a tombstone was deleted by its user and is not adopted, nor is an id
-that is not UTF-8 text: one such session row makes every list of upstream fail. Purging loses the messages for good but
-for undo; it is refused while `sessions` is empty, and more than half of all messages needs `--max-rows`.
+Adopting adds a row and removes nothing. An id with a tombstone was deleted by its user and is not adopted,
+nor is an id that is not UTF-8 text: one such session row makes every list of upstream fail. Purging loses the
+messages for good but for undo; it is refused while `sessions` is empty, and more than half of all messages
+needs `--max-rows`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,102 @@
+"""Sessions name a stored prompt that is not there.
+
+What it means
+-------------
+`system_prompt_hash` or `tool_names` holds the hash of a row that `system_prompts` does not have. Where the
+key is declared (files first made at schema 25 or later), each later write that repeats the hash fails with
+`FOREIGN KEY constraint failed`; everywhere the prompt of these sessions is lost.
+
+Why it happens
+--------------
+`sessions` was restored or merged without `system_prompts`, or a clean-up removed prompts that only
+`tool_names` uses.
+
+Repair
+------
+`null`, the default, lets these sessions name no prompt; upstream writes a new one when they are resumed.
+`report` leaves them. If a backup still has the prompts, restoring those rows is worth more than either.
+
+Safety
+------
+Only the hash is set to NULL, and undo brings it back. Refused while `system_prompts` is empty and more than
+half of all sessions would change: then a whole table was lost and should be restored. Hashes are printed by
+their first 12 characters, and a value that is no hash not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from itertools import groupby
+
+from ...model import Finding, Remedy, Safety, Severity, Statement, Value
+from .._declare import ScanContext, declare, whole
+from ._adoption import identity
+
+COLUMNS = (("prompts", "system_prompt_hash"), ("tools", "tool_names"))
+TABLE_LOST = "system_prompts is empty and most sessions name a prompt: restore the table from a backup first"
+
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+
+def _find(context: ScanContext) -> Iterator[Finding]:
+    groups = [
+        (block, column, prompt, sessions)
+        for block, column in COLUMNS
+        for prompt, sessions in _missing(context, block)
+    ]
+    if not groups:
+        return
+    ((total, any_prompt),) = DAMAGE.rows(context, "totals")
+    changed = {session for _block, _column, _prompt, sessions in groups for session in sessions}
+    refused = TABLE_LOST if not any_prompt and 2 * len(changed) > whole(total) else None
+    for block, column, prompt, sessions in groups:
+        key = f"{column} {_shown(prompt)}"
+        step = DAMAGE.step(
+            key=key,
+            answer="null",
+            title=f"empty {column} of {len(sessions):,} sessions: prompt {_shown(prompt)} is missing",
+            statements=(Statement(f"null-{block}", {"hash": prompt}, len(sessions), "sessions", "update"),),
+            session_ids=sessions,
+        )
+        yield DAMAGE.finding(
+            table="sessions",
+            key=key,
+            kind=column,
+            message=f"{column} of {len(sessions):,} session{'s' * (len(sessions) != 1)} names no stored prompt",
+            evidence={"sessions": len(sessions), "hash": _shown(prompt), "prompts_stored": bool(any_prompt)},
+            session_ids=sessions,
+            remedies=(
+                Remedy("null", Safety.EXACT, None if refused else step, refused),
+                Remedy("report", Safety.EXACT),
+            ),
+        )
+
+
+def _missing(context: ScanContext, block: str) -> Iterator[tuple[Value, tuple[Value, ...]]]:
+    rows = DAMAGE.rows(context, block)
+    pairs = ((identity(row[0], row[1]), identity(row[2], row[3])) for row in rows)
+    for prompt, group in groupby(pairs, key=lambda pair: pair[0]):
+        yield prompt, tuple(session for _prompt, session in group)
+
+
+def _shown(prompt: Value) -> str:
+    """The beginning of a hash; of anything else, which may be a prompt, only that it is none and a digest."""
+    if isinstance(prompt, str) and _HASH.fullmatch(prompt):
+        return prompt[:12]
+    raw = prompt if isinstance(prompt, bytes) else str(prompt).encode()
+    return f"not-a-hash:{hashlib.sha256(raw).hexdigest()[:12]}"
+
+
+DAMAGE = declare(
+    __name__,
+    __doc__,
+    code="HDB204",
+    severity=Severity.ERROR,
+    safety=Safety.CHOICE,
+    answers=("null", "report"),
+    needs=("system_prompts.hash", "sessions.system_prompt_hash"),
+    reads=("sessions", "system_prompts"),
+    find=_find,
+)
