@@ -146,5 +146,7 @@ DAMAGE = declare(
     severity=Severity.ERROR,
     safety=Safety.MANUAL,
     reads=("sessions",),
+    noun=("key", "keys"),
+    sums=(("rows", "rows"),),
     find=_find,
 )

@@ -96,5 +96,6 @@ DAMAGE = declare(
     safety=Safety.CHOICE,
     answers=("detach", "report"),
     reads=("messages", "sessions", "state_meta"),
+    noun=("session", "sessions"),
     find=_find,
 )

@@ -64,7 +64,7 @@ def _find(context: ScanContext) -> Iterator[Finding]:
             table="sessions",
             key=key,
             kind=column,
-            message=f"{column} of {len(sessions):,} session{'s' * (len(sessions) != 1)} names no stored prompt",
+            message=f"{column} of {len(sessions):,} sessions names a missing prompt",
             evidence={"sessions": len(sessions), "hash": _shown(prompt), "prompts_stored": bool(any_prompt)},
             session_ids=sessions,
             remedies=(
@@ -98,5 +98,7 @@ DAMAGE = declare(
     answers=("null", "report"),
     needs=("system_prompts.hash", "sessions.system_prompt_hash"),
     reads=("sessions", "system_prompts"),
+    noun=("missing prompt", "missing prompts"),
+    sums=(("sessions", "sessions"),),
     find=_find,
 )

@@ -155,5 +155,7 @@ DAMAGE = declare(
     safety=Safety.CHOICE,
     answers=("adopt", "purge"),
     reads=("messages", "sessions", "state_meta"),
+    noun=("missing session", "missing sessions"),
+    sums=(("rows", "messages"), ("bytes", "bytes")),
     find=_find,
 )

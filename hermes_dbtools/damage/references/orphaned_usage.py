@@ -39,16 +39,18 @@ def _find(context: ScanContext) -> Iterator[Finding]:
             session_id, rows = identity(value, storage), whole(count)
             if adopted(session_id, bool(tombstoned), bool(spoken)):
                 continue
+            # One id may be in both tables, and a key must say which finding is meant.
+            key = f"{table} {printable(session_id)}"
             step = DAMAGE.step(
-                key=session_id,
+                key=key,
                 answer="drop",
-                title=f"drop {rows:,} rows of {table} of missing session {printable(session_id)}",
+                title=f"drop {rows:,} rows of {table} of a missing session",
                 statements=(Statement(f"drop-{block}", {"id": session_id}, rows, table, "delete"),),
                 session_ids=(session_id,),
             )
             yield DAMAGE.finding(
                 table=table,
-                key=session_id,
+                key=key,
                 message=f"{rows:,} usage row{'s' * (rows != 1)} of a session that has no row",
                 evidence={"rows": rows, "tombstoned": bool(tombstoned), "has_messages": bool(spoken)},
                 session_ids=(session_id,),
@@ -65,5 +67,7 @@ DAMAGE = declare(
     answers=("drop", "report"),
     needs=("session_model_usage.session_id",),
     reads=("messages", "session_daily_usage", "session_model_usage", "sessions", "state_meta"),
+    noun=("missing session", "missing sessions"),
+    sums=(("rows", "usage rows"),),
     find=_find,
 )
