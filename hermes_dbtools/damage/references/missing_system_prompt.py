@@ -64,7 +64,7 @@ def _find(context: ScanContext) -> Iterator[Finding]:
             table="sessions",
             key=key,
             kind=column,
-            message=f"{column} of {len(sessions):,} sessions names a missing prompt",
+            message=f"{column} of {_counted(sessions)} names a missing prompt",
             evidence={"sessions": len(sessions), "hash": _shown(prompt), "prompts_stored": bool(any_prompt)},
             session_ids=sessions,
             remedies=(
@@ -79,6 +79,10 @@ def _missing(context: ScanContext, block: str) -> Iterator[tuple[Value, tuple[Va
     pairs = ((identity(row[0], row[1]), identity(row[2], row[3])) for row in rows)
     for prompt, group in groupby(pairs, key=lambda pair: pair[0]):
         yield prompt, tuple(session for _prompt, session in group)
+
+
+def _counted(sessions: tuple[Value, ...]) -> str:
+    return f"{len(sessions):,} session{'s' * (len(sessions) != 1)}"
 
 
 def _shown(prompt: Value) -> str:

@@ -52,7 +52,12 @@ def _find(context: ScanContext) -> Iterator[Finding]:
                 table=table,
                 key=key,
                 message=f"{rows:,} usage row{'s' * (rows != 1)} of a session that has no row",
-                evidence={"rows": rows, "tombstoned": bool(tombstoned), "has_messages": bool(spoken)},
+                evidence={
+                    "session_id": printable(session_id),
+                    "rows": rows,
+                    "tombstoned": bool(tombstoned),
+                    "has_messages": bool(spoken),
+                },
                 session_ids=(session_id,),
                 remedies=(Remedy("drop", Safety.LOSSY, step), Remedy("report", Safety.EXACT)),
             )
@@ -67,7 +72,6 @@ DAMAGE = declare(
     answers=("drop", "report"),
     needs=("session_model_usage.session_id",),
     reads=("messages", "session_daily_usage", "session_model_usage", "sessions", "state_meta"),
-    noun=("missing session", "missing sessions"),
     sums=(("rows", "usage rows"),),
     find=_find,
 )
