@@ -35,7 +35,7 @@ class WrittenTooOften(Exception):
 
 @contextmanager
 def scratch_folder(needed: int) -> Iterator[Path]:
-    """A 0700 folder with room for `needed` bytes, removed with its content. Raises CouldNotLook without room."""
+    """A 0700 folder with room for `needed` bytes, removed with its content; CouldNotLook without room."""
     free = free_bytes(Path(tempfile.gettempdir()))
     if free < needed:
         raise CouldNotLook(

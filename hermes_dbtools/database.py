@@ -15,7 +15,7 @@ from .holders import Holders
 from .model import CouldNotLook
 from .opening import HotJournal, Reading, named, opened
 from .private_files import free_bytes, own_like, private_folder, repair_lock
-from .verification import Verification, verify_copy
+from .verification import Verification, tables, verify_copy, whole_file
 
 __all__ = [
     "FileState",
@@ -35,6 +35,7 @@ __all__ = [
     "read",
     "repair_lock",
     "verify_copy",
+    "verify_file",
 ]
 
 T = TypeVar("T")
@@ -63,7 +64,7 @@ def read(path: Path | str | bytes, body: Callable[[Reading], T], *, pause_writer
     No other `read` or `examine` of the same file may be made inside it. Beside writers of a rollback journal
     the file is copied; `pause_writers` takes one step for that, which always ends and makes them wait.
 
-    Raises CouldNotLook for a missing, locked or damaged file and one written too often; else what `body` does.
+    Raises CouldNotLook for a missing, locked or damaged file and one written too often.
     """
     for _ in range(STARTS):
         state = examine(path)
@@ -76,6 +77,13 @@ def read(path: Path | str | bytes, body: Callable[[Reading], T], *, pause_writer
         except WrittenTooOften:
             break
     raise CouldNotLook(_too_often_line(state))
+
+
+def verify_file(path: Path | str | bytes) -> Verification:
+    """Check the database itself as `verify_copy` does a copy. Raises CouldNotLook; damage is listed."""
+    problems = read(path, lambda reading: whole_file(reading.connection))
+    unreadable, search_problems, rows = read(path, lambda reading: tables(reading.connection))
+    return Verification((*problems, *unreadable), search_problems, rows)
 
 
 def problem_line(state: FileState) -> str:

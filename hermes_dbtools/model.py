@@ -117,7 +117,10 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What one damage class said of one database. `count` is exact even where `findings` is truncated."""
+    """What one damage class said of one database. `count` and `found` are exact even where `findings` is truncated.
+
+    `found` is the line of a table (counts and bytes only); `noun` names one and several of its findings.
+    """
 
     code: str
     slug: str
@@ -128,6 +131,9 @@ class Result(msgspec.Struct, frozen=True):
     count: int = 0
     truncated: bool = False
     findings: tuple[Finding, ...] = ()
+    found: str = ""
+    noun: tuple[str, str] = ("finding", "findings")
+    answers: tuple[str, ...] = ()
     seconds: float = 0.0
 
 
@@ -161,6 +167,7 @@ class DatabaseReport(msgspec.Struct, frozen=True):
     """Everything one scan learned about one file, in the order of the registry.
 
     `error` is set where the file could not be looked at as a whole; `results` is then empty or file-level only.
+    `all_live` says why every session must be taken for live, where who is live could not be read.
     """
 
     path: str
@@ -171,6 +178,7 @@ class DatabaseReport(msgspec.Struct, frozen=True):
     uninspected_processes: int
     results: tuple[Result, ...]
     live: tuple[LiveSession, ...] = ()
+    all_live: str = ""
     error: str = ""
     gate_seconds: float = 0.0
     message_total: int = 0

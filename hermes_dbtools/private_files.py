@@ -88,7 +88,7 @@ def create_private(path: Path, like: Owned) -> int:
 def repair_lock(database: Path) -> Iterator[Path]:
     """Hold `<database>.repair.lock`, which upstream's repairs take too; the file stays afterwards.
 
-    Raises Refused when another repair holds it, and when it cannot be made or locked: that is not a free lock.
+    Raises Refused when another repair holds it, or when it cannot be made or locked: that is not free.
     """
     real = Path(os.path.realpath(database))
     lock = real.with_name(real.name + LOCK_SUFFIX)

@@ -9,7 +9,8 @@ the first one whose needs the file's shape has is used. A need is `table`, `tabl
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -84,3 +85,25 @@ def _parse(path: str, text: str) -> tuple[Query, ...]:
     if not blocks:
         raise MalformedSqlFile(f"{path}.sql has no block")
     return tuple(blocks)
+
+
+def statement(path: str, name: str) -> str:
+    """The SQL of a block that has one variant and no needs. Raises KeyError when there is no such block."""
+    (query,) = [query for query in load(path) if query.name == name and not query.needs] or [None]
+    if query is None:
+        raise KeyError(f"{path}.sql has no block {name!r} without needs")
+    return query.sql
+
+
+def fill(sql: str, **identifiers: str | Iterable[str]) -> str:
+    """Put quoted identifiers into the `{places}` of a template block; several are joined by commas."""
+    quoted = {
+        place: quote(names) if isinstance(names, str) else ", ".join(quote(name) for name in names)
+        for place, names in identifiers.items()
+    }
+    return re.sub(r"\{(\w+)\}", lambda match: quoted[match.group(1)], sql)
+
+
+def quote(identifier: str) -> str:
+    """An identifier as SQLite reads it in a statement or a pragma."""
+    return '"' + identifier.replace('"', '""') + '"'

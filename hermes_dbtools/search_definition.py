@@ -56,6 +56,11 @@ class SearchIndex:
         return not self.content
 
     @property
+    def reads_view(self) -> bool:
+        """Whether its text is read from a view: a message may then belong in or out by its session."""
+        return self.content not in ("", "messages")
+
+    @property
     def stale_mark(self) -> str:
         """The key of `state_meta` by which upstream says that it will refill this index."""
         return "fts_cjk_stale" if self.name.endswith("_cjk") else "fts_stale"

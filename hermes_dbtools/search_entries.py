@@ -43,6 +43,7 @@ class Evidence:
 
 def find(connection: apsw.Connection, index: SearchIndex, head_mark: int) -> Evidence:
     """Fill temp.search_entries with the touched entries of an index and the form of each."""
+    run(connection, "forget_entries", {"index": index.name})
     run(connection, "find_entries", {"index": index.name}, names(index))
     if not index.inline and run(connection, "strays", {"index": index.name})[0][0]:
         return Evidence(doubt="an entry has no message")
@@ -54,14 +55,30 @@ def find(connection: apsw.Connection, index: SearchIndex, head_mark: int) -> Evi
     if "neither" in rules.values() or (index.inline and len(set(told)) > 1):
         return Evidence(evidence.rule, doubt="entries of different engines")
     if not index.inline:
-        absent = _absent(connection, index, count)
+        absent = _absent(connection, index, count) if index.reads_view else {}
         long = _long(connection, index, count, head_mark) if index.head_limit is not None else {}
         if "" in absent.values() or "" in long.values():
             return Evidence(evidence.rule, doubt="an entry of unknown text")
         forms |= absent | long
+    _set_forms(connection, index, forms)
+    return evidence
+
+
+def find_left(connection: apsw.Connection, index: SearchIndex) -> bool:
+    """Fill temp.search_entries with the entries that a change of sessions took out of the index's view.
+
+    False when the text of one is unknown.
+    """
+    run(connection, "forget_entries", {"index": index.name})
+    run(connection, "find_left", {"index": index.name}, names(index))
+    forms = _absent(connection, index, token_counter(connection, index))
+    _set_forms(connection, index, forms)
+    return "" not in forms.values()
+
+
+def _set_forms(connection: apsw.Connection, index: SearchIndex, forms: dict[int, str]) -> None:
     bindings = [{"index": index.name, "id": id_, "form": form} for id_, form in sorted(forms.items())]
     connection.executemany(filled("set_form", {}), bindings)
-    return evidence
 
 
 def rule_of_new_rows(connection: apsw.Connection, index: SearchIndex) -> KnownRule:

@@ -11,11 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 import apsw
 
 from . import known, queries
 from .model import CouldNotLook, ShapeSummary
+from .queries import quote
 
 SEARCH_MARKS = (
     "fts_storage_version",
@@ -184,9 +186,8 @@ def read_shape(connection: apsw.Connection) -> Shape:
     return shape
 
 
-def _rows(connection: apsw.Connection, block: str, bindings: object = None) -> list[tuple[object, ...]]:  # type: ignore[type-arg]
-    query = queries.choose("shape", block, lambda _need: True)
-    return list(connection.execute(query.sql, bindings))  # type: ignore[union-attr,arg-type]
+def _rows(connection: apsw.Connection, block: str, **bindings: str) -> list[tuple[Any, ...]]:
+    return list(connection.execute(queries.statement("shape", block), bindings))
 
 
 def _table(
@@ -226,11 +227,6 @@ def foreign_keys(connection: apsw.Connection, quoted_table: str) -> list[Foreign
     return found
 
 
-def quote(identifier: str) -> str:
-    """An identifier as SQLite reads it in a pragma or a template."""
-    return '"' + identifier.replace('"', '""') + '"'
-
-
 def _schema_version(connection: apsw.Connection, tables: Mapping[str, Table]) -> int | None:
     if "schema_version" not in tables or "version" not in tables["schema_version"].columns:
         return None
@@ -244,6 +240,6 @@ def _marks(connection: apsw.Connection, tables: Mapping[str, Table]) -> dict[str
         return {}
     marks: dict[str, str] = {}
     for mark in SEARCH_MARKS:
-        for (value,) in _rows(connection, "mark", {"key": mark}):
+        for (value,) in _rows(connection, "mark", key=mark):
             marks[mark] = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
     return marks

@@ -14,10 +14,11 @@ from typing import Literal
 
 import apsw
 
-from .shape import Shape, quote
+from .queries import quote
+from .shape import Shape
 
 _VALUE_LINES = re.compile(r"^(NULL|TEXT|NUMERIC|INTEGER|REAL|BLOB|non-\w+) value |^CHECK constraint failed ")
-_SEARCH_LINES = re.compile(r"FTS5 table|fts5:|no such tokenizer", re.IGNORECASE)
+_SEARCH_LINES = re.compile(r"inverted index for FTS5 table|^fts5: |no such tokenizer")
 _TREE = re.compile(r"\bTree (\d+)\b")
 _ROW_INDEX = re.compile(r"(?:missing from|in) index (\S+)$")
 

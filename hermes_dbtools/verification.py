@@ -1,8 +1,12 @@
-"""Check a whole database file and count its rows; never changes it and never mends anything."""
+"""Check a whole database file and count its rows; never changes it and never mends anything.
+
+Structure and search indexes are asked on two connections. One is without modules: there `quick_check` walks every
+page of the file and leaves the virtual tables out, of which a single one with an unknown tokenizer or a broken
+configuration ends the check, some before it has begun. The other asks each virtual table by itself.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,16 +19,10 @@ from .connections import open_private
 PROBLEM_LIMIT = 1_000
 """Lines of `quick_check` asked for; without a number it stops at 100."""
 
-_SEARCH = re.compile(
-    r"malformed inverted index for FTS5 table"
-    r"|unable to validate the inverted index for FTS5 table"
-    r"|^fts5: |no such tokenizer"
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What `quick_check` says of a whole file. `search_problems` are about search indexes only: not damage.
+    """What the checks of a whole file said; `search_problems` are about virtual tables only: not damage here.
 
     `rows` counts each ordinary table that could be counted.
     """
@@ -37,45 +35,62 @@ class Verification:
 def verify_copy(path: Path) -> Verification:
     """Check a copy that no other process has open and that has no `-wal`. Damage is listed, not raised."""
     try:
-        connection = open_private(path)
+        structure, contents = open_private(path), open_private(path)
     except apsw.Error as error:
-        return Verification((str(error),), (), {})
+        return Verification((f"{path.name}: {error}",), (), {})
     try:
-        return verify(connection)
+        problems = whole_file(structure)
+        unreadable, search_problems, rows = tables(contents)
     finally:
-        connection.close()
+        structure.close()
+        contents.close()
+    return Verification((*problems, *unreadable), search_problems, rows)
 
 
-def verify(connection: apsw.Connection) -> Verification:
-    """Check the file behind an open read connection."""
+def whole_file(connection: apsw.Connection) -> tuple[str, ...]:
+    """The problems that `quick_check` finds in the pages of the whole file.
+
+    The connection must not have used a virtual table yet, and can use none afterwards.
+    """
+    connection.drop_modules(())
+    return _lines(connection, f"PRAGMA quick_check({PROBLEM_LIMIT})")
+
+
+def tables(connection: apsw.Connection) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, int]]:
+    """Tables that cannot be counted, problems of virtual tables, and the rows of each ordinary table."""
     problems: list[str] = []
-    search: list[str] = []
-    for line in _quick_check(connection):
-        (search if _SEARCH.search(line) else problems).append(line)
     rows: dict[str, int] = {}
     try:
-        tables = [
-            str(name) for (name,) in connection.execute(queries.statement("database", "ordinary-tables"))
-        ]
+        ordinary = _names(connection, "ordinary-tables")
+        virtual = _names(connection, "virtual-tables")
     except apsw.Error as error:
-        return Verification((*problems, str(error)), tuple(search), {})
-    for table in tables:
+        return (f"schema: {error}",), (), rows
+    for table in ordinary:
         try:
             ((count,),) = connection.execute(
                 queries.fill(queries.statement("database", "count"), table=table)
             )
-            rows[table] = int(count)  # type: ignore[arg-type]  # count(*) is an integer
+            rows[table] = int(count)
         except apsw.Error as error:
             problems.append(f"{table}: {error}")
-    return Verification(tuple(problems), tuple(search), rows)
+    search = [line for table in virtual for line in _virtual_table(connection, table)]
+    return tuple(problems), tuple(search), rows
 
 
-def _quick_check(connection: apsw.Connection) -> list[str]:
-    """The lines of `quick_check` but `ok`; it may raise after some of them, which then are not lost."""
-    lines: list[str] = []
+def _virtual_table(connection: apsw.Connection, table: str) -> tuple[str, ...]:
+    lines = _lines(connection, f"PRAGMA quick_check({queries.quote(table)})")
+    return tuple(line if table in line else f"{table}: {line}" for line in lines)
+
+
+def _lines(connection: apsw.Connection, pragma: str) -> tuple[str, ...]:
+    """What the pragma says but `ok`. It may raise after some lines, which are kept with the error behind them."""
+    found: list[str] = []
     try:
-        for (line,) in connection.execute(f"PRAGMA quick_check({PROBLEM_LIMIT})"):
-            lines.append(str(line))
+        found.extend(str(line) for (line,) in connection.execute(pragma))
     except apsw.Error as error:
-        lines.append(str(error))
-    return [line for line in lines if line != "ok"]
+        found.append(str(error))
+    return tuple(line for line in found if line != "ok")
+
+
+def _names(connection: apsw.Connection, block: str) -> list[str]:
+    return [str(name) for (name,) in connection.execute(queries.statement("database", block))]

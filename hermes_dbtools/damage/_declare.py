@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,9 +12,8 @@ import apsw
 
 from .. import queries
 from ..database import FileState
-from ..guard import LiveSessions
 from ..home import Home
-from ..model import Finding, Remedy, Safety, Severity, Statement, Step, Value
+from ..model import Finding, LiveSession, Remedy, Safety, Severity, Statement, Step, Value
 from ..shape import Shape
 from ..structure import Gate
 from ..sweep import Sweep
@@ -38,7 +38,7 @@ class ScanContext:
     now: float
     deep: bool = False
     trust_indexes: bool = True
-    live: LiveSessions = field(default_factory=LiveSessions)
+    live: Mapping[Value, LiveSession] = field(default_factory=dict)
     sweep: Sweep = field(default_factory=Sweep)
 
     def has(self, need: str) -> bool:
@@ -61,6 +61,7 @@ class Damage:
     """One kind of damage: its code for ever, what it is called, how it is found and which answers it has.
 
     `answers` are the choices with the default first; `("report",)` alone means that nothing is ever planned.
+    `noun` names one and several findings; `sums` are evidence fields added up over all of them, with their unit.
     `needs` are the objects without which the class does not apply; `reads` the tables whose structure it relies on.
     A finding is left to a class of `cedes_to` that reports the same row.
     """
@@ -75,6 +76,8 @@ class Damage:
     reads: tuple[str, ...]
     cedes_to: tuple[str, ...]
     stage: Stage
+    noun: tuple[str, str]
+    sums: tuple[tuple[str, str], ...]
     title: str
     sections: Mapping[str, str]
     find: Callable[[ScanContext], Iterable[Finding]]
@@ -151,6 +154,8 @@ def declare(
     reads: tuple[str, ...] = (),
     cedes_to: tuple[str, ...] = (),
     stage: Stage = "rows",
+    noun: tuple[str, str] = ("finding", "findings"),
+    sums: tuple[tuple[str, str], ...] = (),
 ) -> Damage:
     """Make the class of a module: family and slug from its place, title and sections from its docstring.
 
@@ -159,8 +164,8 @@ def declare(
     family, stem = module.split(".")[-2:]
     title, sections = _sections(module, doc or "")
     return Damage(
-        code, stem.replace("_", "-"), family, severity, safety, answers, needs, reads, cedes_to, stage, title,
-        sections, find,
+        code, stem.replace("_", "-"), family, severity, safety, answers, needs, reads, cedes_to, stage, noun,
+        sums, title, sections, find,
     )  # fmt: skip
 
 
@@ -181,9 +186,9 @@ def text(value: Value) -> Value:
         return value
 
 
-def whole(value: Value) -> int:
+def whole(value: object) -> int:
     """A count or sum from SQL as int; 0 where there is none."""
-    return int(value) if isinstance(value, int | float) else 0
+    return int(value) if isinstance(value, int | float) and math.isfinite(value) else 0
 
 
 def _sections(module: str, doc: str) -> tuple[str, dict[str, str]]:
@@ -191,5 +196,7 @@ def _sections(module: str, doc: str) -> tuple[str, dict[str, str]]:
     parts = re.split(r"^(" + "|".join(HEADINGS) + r")\n-+$", rest, flags=re.MULTILINE)
     sections = {name: body.strip() for name, body in zip(parts[1::2], parts[2::2], strict=True)}
     if tuple(sections) != HEADINGS or not title or not all(sections.values()):
-        raise ValueError(f"{module}: the docstring needs a title and the headings {', '.join(HEADINGS)}, in this order")
+        raise ValueError(
+            f"{module}: the docstring needs a title and the headings {', '.join(HEADINGS)}, in this order"
+        )
     return title.strip(), sections

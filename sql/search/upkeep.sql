@@ -10,9 +10,13 @@ CREATE TEMP TABLE IF NOT EXISTS search_entries (
     PRIMARY KEY (index_name, id)
 ) WITHOUT ROWID;
 
+-- name: make_regrouped
+-- The messages that stay as they are while their session appears, goes or changes: filled by the caller, or empty.
+CREATE TEMP TABLE IF NOT EXISTS regrouped_messages (id INTEGER PRIMARY KEY);
+
 -- name: forget_entries
--- Nothing is known of any entry yet.
-DELETE FROM temp.search_entries;
+-- Nothing is known of the entries of an index yet.
+DELETE FROM temp.search_entries WHERE index_name = :index;
 
 -- name: find_entries
 -- The touched messages that an index holds now: those, and only those, have a row in its docsize table.
@@ -30,8 +34,17 @@ UPDATE temp.search_entries SET form = :form WHERE index_name = :index AND id = :
 SELECT DISTINCT form FROM temp.search_entries WHERE index_name = :index ORDER BY form;
 
 -- name: touched
--- Whether any message is touched.
-SELECT EXISTS (SELECT 1 FROM temp.touched_messages);
+-- Whether any message is touched, and whether any is regrouped.
+SELECT EXISTS (SELECT 1 FROM temp.touched_messages), EXISTS (SELECT 1 FROM temp.regrouped_messages);
+
+-- name: find_left
+-- The regrouped messages that an index holds although its source leaves them out now.
+INSERT INTO temp.search_entries (index_name, id, form)
+SELECT :index, r.id, 'messages'
+  FROM temp.regrouped_messages AS r
+  JOIN {docsize} AS d ON d.id = r.id
+ WHERE NOT EXISTS (SELECT 1 FROM {source} AS s WHERE s.{rowid} = r.id)
+   AND EXISTS (SELECT 1 FROM messages AS m WHERE m.id = r.id);
 
 -- name: mark
 -- The number that a mark of the search indexes holds; no row where it is not set.
@@ -134,7 +147,7 @@ SELECT d.id, d.sz, {blobs}
 -- Whether a message that is about to come in holds a NUL byte.
 SELECT EXISTS (
     SELECT 1
-      FROM temp.touched_messages AS t
+      FROM (SELECT id FROM temp.touched_messages UNION SELECT id FROM temp.regrouped_messages) AS t
       JOIN messages AS m ON m.id = t.id
      WHERE instr(CAST(m.content AS BLOB), x'00') > 0
         OR instr(CAST(m.tool_name AS BLOB), x'00') > 0
@@ -168,10 +181,10 @@ SELECT 'delete', e.id, {texts}
  ORDER BY e.id;
 
 -- name: add_touched
--- The touched messages that exist now come in, but for those a refill in progress will bring.
+-- The touched or regrouped messages that belong in come in, but for those a refill in progress will bring.
 INSERT INTO {index} (rowid, {columns})
 SELECT s.{rowid}, {texts}
-  FROM temp.touched_messages AS t
+  FROM (SELECT id FROM temp.touched_messages UNION SELECT id FROM temp.regrouped_messages) AS t
   JOIN {source} AS s ON s.{rowid} = t.id
  WHERE NOT (t.id > :progress AND t.id <= :high_water)
    AND NOT EXISTS (SELECT 1 FROM {docsize} AS d WHERE d.id = t.id)

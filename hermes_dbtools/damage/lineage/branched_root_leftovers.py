@@ -160,12 +160,8 @@ def _declares_its_session(context: ScanContext, table: str) -> bool:
     return any(key.parent == "sessions" for key in context.shape.tables[table].foreign_keys)
 
 
-def _step(
-    key: Value, answer: str, title: str, statement: Statement, session_ids: tuple[Value, ...]
-) -> Step:
-    return DAMAGE.step(
-        key=key, answer=answer, title=title, statements=(statement,), session_ids=session_ids
-    )
+def _step(key: Value, answer: str, title: str, statement: Statement, session_ids: tuple[Value, ...]) -> Step:
+    return DAMAGE.step(key=key, answer=answer, title=title, statements=(statement,), session_ids=session_ids)
 
 
 def _moment(value: Value) -> float | None:
@@ -180,7 +176,14 @@ DAMAGE = declare(
     severity=Severity.ERROR,
     safety=Safety.CHOICE,
     answers=("report", "detach", "reopen", "strip", "clear"),
-    reads=("gateway_routing", "messages", "session_admissions", "sessions", "state_meta", "worker_executions"),
+    reads=(
+        "gateway_routing",
+        "messages",
+        "session_admissions",
+        "sessions",
+        "state_meta",
+        "worker_executions",
+    ),
     cedes_to=("HDB202",),
     noun=("leftover", "leftovers"),
     find=_find,

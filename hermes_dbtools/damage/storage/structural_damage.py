@@ -51,9 +51,7 @@ def _meaning(damage: StructuralDamage) -> str:
     if damage.kind == "schema":
         return "the schema cannot be read: nothing is known of the rows; work on a copy"
     if damage.kind == "index":
-        return (
-            f"index {damage.index} is damaged, the table is not: rows of {damage.table} are still read, without it"
-        )
+        return f"index {damage.index} is damaged, the table is not: rows of {damage.table} are still read, without it"
     return f"table {damage.table} is damaged: its rows cannot be relied on, and nothing is planned; work on a copy"
 
 

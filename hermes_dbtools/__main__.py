@@ -1,0 +1,50 @@
+"""Run the command line and turn every failure into its exit code; decides nothing else."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+
+import click
+
+from .cli import cli
+
+
+def main() -> None:
+    """The console script. An expected failure is one line on stderr; an unexpected one names itself a fault of ours."""
+    try:
+        code = cli.main(prog_name="hermes-dbtools", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except click.exceptions.Abort:
+        click.echo("hermes-dbtools: interrupted; nothing more was changed", err=True)
+        code = 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 141
+    except Exception as error:  # noqa: BLE001 - the last place that can say whose fault it is
+        code = _failed(error)
+    sys.exit(code or 0)
+
+
+def _failed(error: Exception) -> int:
+    from .model import ToolError
+
+    if isinstance(error, ToolError):
+        line = " ".join(str(error).split())
+        click.echo(f"hermes-dbtools: {line.encode('utf-8', 'backslashreplace').decode()}", err=True)
+        return error.exit_code
+    from .engine import versions
+
+    traceback.print_exc()
+    click.echo(
+        f"hermes-dbtools: a fault of this tool, please report it with the lines above ({versions()})",
+        err=True,
+    )
+    return 4
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,239 @@
+"""Carry out a plan: backup, one write transaction, receipt, files put back; decides nothing about what to repair.
+
+`apply_plan` refuses before it begins, or leaves the file wholly as it was, or wholly repaired. What a crash leaves is settled
+by the next run: the row `hermes_dbtools.repair.<id>` of `state_meta` commits together with the rows.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import apsw
+import msgspec
+
+from . import (
+    database,
+    dbhash,
+    documents,
+    engine,
+    files_back,
+    preflight,
+    queries,
+    receipts,
+    settle,
+    violations,
+)
+from .damage._declare import ScanContext
+from .home import Home
+from .model import Plan, Receipt, Refused, RolledBack, Step
+from .plan import totals
+from .shape import read_shape
+from .sizes import path_text
+from .structure import Gate
+from .transaction import Outcome, run_plan
+
+ONLINE_LOCK_SECONDS = 2.0
+"""Estimated seconds under the write lock above which a plan is not applied beside other processes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyOptions:
+    """How to apply. `now` is epoch seconds."""
+
+    online: bool = False
+    backup: bool = True
+    verify: bool = False
+    now: float = field(default_factory=time.time)
+    on_step: Callable[[Step], None] = lambda _step: None
+
+
+def apply_plan(home: Home, plan: Plan, options: ApplyOptions | None = None) -> Receipt:
+    """Apply a plan to the database of a home and return its receipt.
+
+    Raises Refused before anything is begun, StalePlan or RolledBack when no row was changed, UsageError when the plan is of
+    another database.
+    """
+    options = options or ApplyOptions()
+    state = database.examine(home.database)
+    preflight.refuse_wrong_file(plan, state)
+    held = preflight.refuse_held(state, plan, options.online, ONLINE_LOCK_SECONDS)
+    with database.repair_lock(state.path):
+        database.read(home.database, lambda reading: preflight.check(reading, plan))
+        preflight.refuse_little_space(state, plan, backup=options.backup)
+        folder = receipts.new_folder(home, state, plan.fingerprint, options.now)
+        receipts.write_private(
+            folder / receipts.PLAN, state, documents.encode(documents.plan_document(plan, totals(plan)))
+        )
+        receipt = _new_receipt(state, plan, folder, options)
+        receipts.write(folder, state, receipt)
+        try:
+            if options.backup:
+                preflight.back_up(home, folder / receipts.BACKUP)
+            else:
+                preflight.refuse_damaged_file(home)
+            if options.verify:
+                receipt = msgspec.structs.replace(receipt, dbhash_before=dbhash.of_home(home))
+            receipt = _write(home, state, plan, folder, receipt, options, held=held)
+        except BaseException:
+            settle.discard(folder)
+            rolled_back = msgspec.structs.replace(receipt, status="rolled-back", backup="", undo="")
+            receipts.write(folder, state, rolled_back)
+            raise
+        receipt = files_back.put_back(folder, state, receipt)
+        if options.verify:
+            receipt = msgspec.structs.replace(receipt, dbhash_after=dbhash.of_home(home))
+            receipts.write(folder, state, receipt)
+    return receipt
+
+
+def rehearse(home: Home, plan: Plan, options: ApplyOptions | None = None) -> dict[str, int]:
+    """Run the real statements on a private copy and roll back; returns the rows changed by table.
+
+    Raises what `apply_plan` would raise for the same rows. The database itself is only read.
+    """
+    options = options or ApplyOptions()
+    state = database.examine(home.database)
+    preflight.refuse_wrong_file(plan, state)
+
+    def run(reading: database.Reading) -> dict[str, int]:
+        preflight.check(reading, plan)
+        with database.private_copy(reading.connection) as copy:
+            connection = database.open_for_repair(copy, foreign_keys=True, held=False)
+            try:
+                with _scratch_file(copy.with_name("undo")) as undo:
+                    begin(connection)
+                    outcome = _in_transaction(connection, home, state, plan, undo, options, held=False)
+                    connection.execute("ROLLBACK")
+                return dict(sorted(outcome.changes.direct.items()))
+            finally:
+                connection.close()
+
+    return database.read(home.database, run)
+
+
+def _new_receipt(state: database.FileState, plan: Plan, folder: Path, options: ApplyOptions) -> Receipt:
+    return Receipt(
+        id=folder.name,
+        status="pending",
+        database=path_text(state.path),
+        created_at=options.now,
+        tool=engine.versions(),
+        fingerprint=plan.fingerprint,
+        steps=len(plan.steps),
+        codes=dict(sorted(Counter(step.code for step in plan.steps).items())),
+        changed={},
+        cascaded={},
+        undo=path_text(folder / receipts.UNDO),
+        undo_sha256="",
+        backup=path_text(folder / receipts.BACKUP) if options.backup else "",
+        files=tuple(file for step in plan.steps for file in step.files),
+    )
+
+
+def _write(
+    home: Home,
+    state: database.FileState,
+    plan: Plan,
+    folder: Path,
+    receipt: Receipt,
+    options: ApplyOptions,
+    *,
+    held: bool,
+) -> Receipt:
+    connection = database.open_for_repair(home.database, foreign_keys=True, held=held)
+    try:
+        with _scratch_file(folder / receipts.UNDO, state) as undo:
+            begin(connection)
+            started = time.perf_counter()
+            settle.settle_pending(connection, home, state, receipt.id)
+            outcome = _in_transaction(connection, home, state, plan, undo, options, held=held)
+            receipt = _record(folder, state, receipt, outcome, time.perf_counter() - started)
+            mark(connection, receipt.id, "applied")
+            commit(connection)
+            receipt = msgspec.structs.replace(receipt, lock_seconds=time.perf_counter() - started)
+        if not held:
+            database.checkpoint_passive(connection)
+    except apsw.Error as error:
+        raise RolledBack(f"{home.database}: {error}; nothing was changed") from error
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        connection.close()
+    return receipt
+
+
+def _in_transaction(
+    connection: apsw.Connection,
+    home: Home,
+    state: database.FileState,
+    plan: Plan,
+    undo: BinaryIO,
+    options: ApplyOptions,
+    *,
+    held: bool,
+) -> Outcome:
+    context = ScanContext(
+        connection,
+        read_shape(connection),
+        home,
+        state,
+        Gate(),
+        options.now,
+        trust_indexes=False,
+    )
+    return run_plan(context, plan.steps, undo, held=held, on_step=options.on_step)
+
+
+def begin(connection: apsw.Connection) -> None:
+    """Take the write lock. Raises Refused when another process keeps it past the busy timeout."""
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+    except apsw.BusyError:
+        raise Refused("another process is writing; nothing was changed; try again when it is idle") from None
+
+
+def commit(connection: apsw.Connection) -> None:
+    """End the transaction; from here on the rows are repaired."""
+    connection.execute("COMMIT")
+
+
+def mark(connection: apsw.Connection, receipt_id: str, word: str) -> None:
+    """Say in the database what became of a receipt; commits with the rows."""
+    key = receipts.MARK_PREFIX + receipt_id
+    connection.execute(queries.statement("apply", "mark"), {"key": key, "value": word})
+
+
+def _record(
+    folder: Path, state: database.FileState, receipt: Receipt, outcome: Outcome, seconds: float
+) -> Receipt:
+    cascaded: Counter[str] = Counter()
+    for (table, _operation), rows in outcome.changes.indirect.items():
+        cascaded[table] += rows
+    receipts.write_private(folder / receipts.VIOLATIONS, state, violations.encode(outcome.violations_before))
+    receipts.write_private(folder / receipts.TOUCHED, state, violations.encode(outcome.touched_messages))
+    receipt = msgspec.structs.replace(
+        receipt,
+        changed=dict(sorted(outcome.changes.direct.items())),
+        cascaded=dict(sorted(cascaded.items())),
+        undo_sha256=outcome.undo_sha256,
+        lock_seconds=seconds,
+        search_rebuilt=outcome.search.rebuilt,
+    )
+    receipts.write(folder, state, receipt)
+    return receipt
+
+
+@contextmanager
+def _scratch_file(path: Path, state: database.FileState | None = None) -> Iterator[BinaryIO]:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        if state is not None:
+            database.own_like(file.fileno(), state)
+        yield file

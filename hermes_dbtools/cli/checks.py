@@ -1,0 +1,16 @@
+"""`hermes-dbtools checks`: print the catalogue of damage classes; looks at no database."""
+
+from __future__ import annotations
+
+import click
+
+from .options import READ_CODES, epilog, write
+
+
+@click.command("checks", epilog=epilog(READ_CODES, "hermes-dbtools checks orphaned-messages"))
+@click.argument("slug", required=False, metavar="[SLUG]")
+def command(slug: str | None) -> None:
+    """List every damage class, or say what one of them means (slug or code)."""
+    from .. import catalogue
+
+    write(catalogue.listing() if slug is None else catalogue.entry(slug))

@@ -1,0 +1,58 @@
+"""`hermes-dbtools scan`: diagnose, print, exit; changes nothing."""
+
+from __future__ import annotations
+
+import click
+
+from .options import FAIL_ON, SCAN_CODES, Progress, epilog, format_option, selection, write
+
+
+@click.command("scan", epilog=epilog(SCAN_CODES, "hermes-dbtools scan ~/.hermes --select references,lineage"))
+@click.argument("databases", nargs=-1, metavar="[DB]...")
+@click.option("--home", metavar="FOLDER", help="The Hermes home to use where no DB is named.")
+@click.option("--all-profiles", is_flag=True, help="Also every named profile of the home.")
+@selection
+@click.option(
+    "--deep", is_flag=True, help="Also the slow checks: indexes against tables, search against messages."
+)
+@click.option(
+    "--pause-writers", is_flag=True, help="Let writers of a rollback-journal file wait for one whole copy."
+)
+@format_option
+@click.option("--output", metavar="FILE", help="Write the report there instead of stdout.")
+@click.option("--verbose", is_flag=True, help="List every finding.")
+@click.option("--timings", is_flag=True, help="Seconds per class and for the structural check.")
+def command(
+    databases: tuple[str, ...],
+    home: str | None,
+    all_profiles: bool,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    fail_on: str,
+    deep: bool,
+    pause_writers: bool,
+    format_: str,
+    output: str | None,
+    verbose: bool,
+    timings: bool,
+) -> None:
+    """Diagnose databases: what is damaged, how badly, and what to run next. Changes nothing."""
+    from .. import documents, engine
+    from ..report import table
+    from ..scan import ScanOptions, scan
+    from ..targets import scan_targets
+
+    progress = Progress()
+    report = scan(
+        scan_targets(databases, home, all_profiles=all_profiles),
+        ScanOptions(
+            select=select, ignore=ignore, deep=deep, pause_writers=pause_writers, fail_on=FAIL_ON[fail_on]
+        ),
+        progress,
+    )
+    progress.done()
+    if format_ == "json":
+        write(documents.encode(documents.report_document(report, engine.versions(), timings=timings)), output)
+    else:
+        write(table.scan_text(report, verbose=verbose, timings=timings), output)
+    raise SystemExit(report.exit_code)

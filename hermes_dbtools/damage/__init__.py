@@ -1,0 +1,36 @@
+"""The registry of damage classes. Its order is the order of scan and of repair: causes before consequences."""
+
+from __future__ import annotations
+
+from ._declare import Damage
+from .counters import session_counter_drift
+from .lineage import branched_root_leftovers
+from .media import dangling_image_references
+from .references import (
+    foreign_key_violations,
+    missing_parent_session,
+    missing_system_prompt,
+    orphaned_bindings,
+    orphaned_messages,
+    orphaned_usage,
+)
+from .search import unavailable_tokenizer
+from .storage import split_wal, structural_damage, unreadable_file
+from .values import null_active
+
+REGISTRY: tuple[Damage, ...] = (
+    unreadable_file.DAMAGE,
+    split_wal.DAMAGE,
+    structural_damage.DAMAGE,
+    unavailable_tokenizer.DAMAGE,
+    orphaned_messages.DAMAGE,
+    missing_parent_session.DAMAGE,
+    orphaned_usage.DAMAGE,
+    missing_system_prompt.DAMAGE,
+    orphaned_bindings.DAMAGE,
+    foreign_key_violations.DAMAGE,
+    branched_root_leftovers.DAMAGE,
+    null_active.DAMAGE,
+    session_counter_drift.DAMAGE,
+    dangling_image_references.DAMAGE,
+)

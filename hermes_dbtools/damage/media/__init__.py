@@ -1,0 +1,1 @@
+"""Files that the store names: images, attachments, pasted text."""

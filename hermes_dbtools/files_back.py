@@ -1,0 +1,83 @@
+"""Put missing files back at their place after a COMMIT, and take them away again after an undo; never overwrites a file.
+
+A file is copied, not moved: its source may be named elsewhere. A copy is a name in its place only when it is complete.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from . import receipts
+from .database import FileState, own_like
+from .model import FileCopy, Receipt, ToolError
+
+
+class Unfinished(ToolError):
+    """The rows are committed, a file is not in its place yet."""
+
+    exit_code = 1
+
+
+def put_back(folder: Path, state: FileState, receipt: Receipt) -> Receipt:
+    """Copy each file of a receipt to its place and mark the receipt committed. What is there already is left alone.
+
+    Raises Unfinished when a file could not be put back; the receipt stays pending, and the next run tries again.
+    """
+    failed = [line for file in receipt.files if (line := _put_back(file, state))]
+    if failed:
+        raise Unfinished(
+            f"receipt {receipt.id}: the rows are repaired, but {len(failed)} of {len(receipt.files)} files could not be "
+            f"put back: {failed[0]}; mend that and run hermes-dbtools repair --apply again"
+        )
+    receipt = msgspec.structs.replace(receipt, status="committed")
+    receipts.write(folder, state, receipt)
+    return receipt
+
+
+def take_away(receipt: Receipt) -> tuple[str, ...]:
+    """Remove the copies that a receipt made, where they still hold what was copied; returns the paths left alone."""
+    left = []
+    for file in receipt.files:
+        target = Path(file.target)
+        if _digest(target) == file.sha256:
+            target.unlink()
+        elif target.exists():
+            left.append(file.target)
+    return tuple(left)
+
+
+def _put_back(file: FileCopy, state: FileState) -> str:
+    source, target = Path(file.source), Path(file.target)
+    if os.path.lexists(target):
+        return "" if _digest(target) == file.sha256 else f"{target} is taken by another file"
+    scratch = target.with_name(f".{target.name}.dbtools")
+    try:
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        scratch.unlink(missing_ok=True)
+        handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(handle, "wb") as writing, source.open("rb") as reading:
+            own_like(writing.fileno(), state)
+            shutil.copyfileobj(reading, writing)
+            writing.flush()
+            os.fsync(writing.fileno())
+        if _digest(scratch) != file.sha256:
+            return f"{source} no longer has the digest that was found"
+        os.link(scratch, target)
+    except OSError as error:
+        return f"{target}: {error.strerror}"
+    finally:
+        scratch.unlink(missing_ok=True)
+    receipts.sync_folder(target.parent)
+    return ""
+
+
+def _digest(path: Path) -> str:
+    if path.is_symlink() or not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,30 @@
+"""Estimate how long a plan will keep the write lock; opens nothing.
+
+The constants are upper ends of what tests/bench/ measures on a machine of 2 cores; they decide only whether `--online` may go
+ahead, so they err on the long side.
+"""
+
+from __future__ import annotations
+
+from .database import FileState
+from .model import Plan
+
+START = 0.05
+PER_STEP = 0.000_2
+PER_ROW = 0.000_03
+PER_REMOVED_ROW = 0.000_3
+PER_FILE_BYTE = 1.5e-9
+
+
+def seconds(plan: Plan, state: FileState) -> float:
+    """Seconds: a fixed start, the rows the steps change, and the foreign key checks that read the whole file."""
+    statements = [statement for step in plan.steps for statement in step.statements]
+    removed = sum(s.expect for s in statements if s.operation == "delete")
+    changed = sum(s.expect for s in statements) - removed
+    return (
+        START
+        + PER_STEP * len(plan.steps)
+        + PER_ROW * changed
+        + PER_REMOVED_ROW * removed
+        + PER_FILE_BYTE * (state.size + (state.wal_size or 0))
+    )

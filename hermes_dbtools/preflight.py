@@ -1,0 +1,126 @@
+"""Everything that is asked before a write: right file, nobody in the way, room, a sound copy; writes no row.
+
+Reads use read connections only, so the writable connection is opened last, with nothing left to refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from . import database, lock_estimate, queries
+from .home import Home
+from .model import CouldNotLook, Plan, Refused, UsageError
+from .shape import Shape, read_shape
+from .sizes import path_text
+from .structure import classify
+from .verification import tables, whole_file
+from .violations import with_referrers
+
+SLACK_BYTES = 16 * 1024 * 1024
+"""Room left beside what a backup and an undo file are expected to take."""
+
+
+def refuse_wrong_file(plan: Plan, state: database.FileState) -> None:
+    """Raise UsageError when the plan is of another database, CouldNotLook when the file cannot be used."""
+    if state.problem:
+        raise CouldNotLook(database.problem_line(state))
+    if plan.database != path_text(state.path):
+        raise UsageError(
+            f"the plan is for {plan.database}, not for {state.path}; make one with hermes-dbtools repair"
+        )
+
+
+def refuse_held(state: database.FileState, plan: Plan, online: bool, limit_seconds: float) -> bool:
+    """Whether other processes hold the file. Raises Refused where that forbids the plan."""
+    if not state.holders.held:
+        return False
+    names = ", ".join(f"{holder.name} (pid {holder.pid})" for holder in state.holders.processes)
+    if not online:
+        raise Refused(
+            f"{state.path} is held by {names}; nothing was changed; stop it, or use --online for sessions that are idle"
+        )
+    seconds = lock_estimate.seconds(plan, state)
+    if seconds > limit_seconds:
+        raise Refused(
+            f"the plan would keep the write lock for about {seconds:.1f} s beside {names}; nothing was changed; "
+            "stop it, or make a smaller plan with --select"
+        )
+    return True
+
+
+def refuse_little_space(state: database.FileState, plan: Plan, *, backup: bool) -> None:
+    """Raise Refused when the file system is too full for the backup, the undo file and the WAL."""
+    size = state.size + (state.wal_size or 0)
+    undo = min(size, 2 * sum(step.bytes_freed for step in plan.steps))
+    needed = (size if backup else 0) + 2 * undo + SLACK_BYTES
+    free = database.free_bytes(state.path.parent)
+    if free < needed:
+        raise Refused(
+            f"{state.path.parent}: {free:,} bytes free, {needed:,} needed for the backup and the undo file; "
+            "nothing was changed; make room" + (" or use --no-backup" if backup else "")
+        )
+
+
+def check(reading: database.Reading, plan: Plan) -> None:
+    """Check shape, keys and tokenizers through a read connection. Raises Refused."""
+    if not reading.rows_trusted:
+        raise Refused("rows of this file cannot be relied on; hermes-dbtools runbook split-wal")
+    shape = read_shape(reading.connection)
+    if shape.newer:
+        raise Refused(f"{shape.newer}: this file is report-only; update hermes-dbtools")
+    tables = {statement.table for step in plan.steps for statement in step.statements}
+    for table in with_referrers(shape, tables):
+        _refuse_null_keys(reading, shape, table, planned=table in tables)
+
+
+def back_up(home: Home, target: Path) -> None:
+    """Copy the database to `target` and verify the copy. Raises Refused, and removes the copy, when it is not sound."""
+    counts = database.read(home.database, lambda reading: _copy(reading, target))
+    verification = database.verify_copy(target)
+    problems = _structural(verification.problems)
+    if not problems and dict(verification.rows) == counts:
+        return
+    target.unlink()
+    if problems:
+        raise Refused(
+            f"the file is structurally damaged, nothing was changed: {problems[0]}; "
+            "hermes-dbtools runbook structural-damage"
+        )
+    raise Refused("the backup does not hold the rows of the database; nothing was changed; try again")
+
+
+def refuse_damaged_file(home: Home) -> None:
+    """Raise Refused unless the whole file passes `quick_check`, search findings apart."""
+    problems = database.read(home.database, lambda reading: whole_file(reading.connection))
+    if problems := _structural(problems):
+        raise Refused(
+            f"the file is structurally damaged, nothing was changed: {problems[0]}; "
+            "hermes-dbtools runbook structural-damage"
+        )
+
+
+def _structural(problems: Iterable[str]) -> list[str]:
+    return [line for line in problems if classify(line) != "value"]
+
+
+def _copy(reading: database.Reading, target: Path) -> dict[str, int]:
+    target.unlink(missing_ok=True)  # an immutable read may begin again
+    database.copy_database(reading.connection, target)
+    return tables(reading.connection)[2]
+
+
+def _refuse_null_keys(reading: database.Reading, shape: Shape, name: str, *, planned: bool) -> None:
+    table = shape.tables[name]
+    if not table.primary_key:
+        if planned:
+            raise Refused(f"table {name} has no primary key: a change of it could not be undone")
+        return
+    for column in table.primary_key:
+        if table.columns[column].type.upper() == "INTEGER" and len(table.primary_key) == 1:
+            continue
+        sql = queries.fill(queries.statement("apply", "null-key"), table=name, column=column)
+        if reading.connection.execute(sql).fetchone() is not None:
+            raise Refused(
+                f"table {name} has a row whose key {column} is NULL: a change of it could not be undone"
+            )

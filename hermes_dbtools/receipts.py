@@ -1,0 +1,96 @@
+"""The folder of receipts beside a database: what was applied, where its undo file and backup are; changes no database.
+
+`<home>/dbtools/<receipt id>/` holds receipt.json, plan.json, undo, violations and, unless it was declined, backup.db.
+A receipt is written as `pending` before COMMIT; whether that transaction happened is said by the row
+`hermes_dbtools.repair.<id>` of `state_meta`, which commits with it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from . import documents
+from .database import FileState, own_like, private_folder
+from .home import Home
+from .model import Receipt, Refused, UsageError
+
+RECEIPT = "receipt.json"
+PLAN = "plan.json"
+UNDO = "undo"
+VIOLATIONS = "violations"
+TOUCHED = "touched"
+BACKUP = "backup.db"
+
+MARK_PREFIX = "hermes_dbtools.repair."
+
+
+def new_folder(home: Home, state: FileState, fingerprint: str, now: float) -> Path:
+    """Make the folder of a new receipt; its name is the receipt's id. Raises Refused where it cannot be private."""
+    root = private_folder(home.dbtools_dir, state)
+    moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+    for attempt in range(1000):
+        name = f"{moment}-{fingerprint[:8]}" + (f"-{attempt}" if attempt else "")
+        if not (root / name).exists():
+            return private_folder(root / name, state)
+    raise Refused(f"{root}: too many receipts of one second")
+
+
+def write(folder: Path, state: FileState, receipt: Receipt) -> None:
+    """Write or replace a receipt, synced, in one step."""
+    write_private(folder / RECEIPT, state, documents.encode_receipt(receipt))
+
+
+def write_private(path: Path, state: FileState, content: bytes) -> None:
+    """Write a file that only the database's owner may read, synced, replacing what was there in one step."""
+    scratch = path.with_name(path.name + ".new")
+    scratch.unlink(missing_ok=True)
+    handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        own_like(file.fileno(), state)
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    scratch.replace(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def read_all(home: Home) -> tuple[Receipt, ...]:
+    """Every readable receipt of a home, oldest first. Raises UsageError naming one that is not readable."""
+    root = home.dbtools_dir
+    if not root.is_dir():
+        return ()
+    return tuple(read(folder) for folder in sorted(root.iterdir()) if (folder / RECEIPT).is_file())
+
+
+def read(folder: Path) -> Receipt:
+    """One receipt. Raises UsageError when it is malformed."""
+    try:
+        return documents.decode_receipt((folder / RECEIPT).read_bytes())
+    except (OSError, msgspec.MsgspecError, ValueError) as error:
+        raise UsageError(f"{folder / RECEIPT}: not a receipt: {error}") from None
+
+
+def settled(receipt: Receipt, marked: Callable[[str], str]) -> Receipt:
+    """The receipt with the status that the database's own mark gives it; `marked` reads the mark of an id."""
+    if receipt.status == "rolled-back":
+        return receipt
+    word = marked(receipt.id)
+    if word == "undone":
+        return msgspec.structs.replace(receipt, status="undone")
+    if receipt.status == "pending":
+        return msgspec.structs.replace(receipt, status="committed" if word == "applied" else "rolled-back")
+    return receipt

@@ -1,0 +1,277 @@
+"""Render scans, plans, receipts and undos as text for a person; computes nothing and opens nothing.
+
+The first line says what the file is, the last lines say what to do next. Ids are shortened, counts never.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from pathlib import PurePath
+
+from tabulate import tabulate
+
+from ..model import DatabaseReport, Plan, Receipt, Report, Result, Severity, Status, Step
+from ..plan import totals
+from ..sizes import moment_text, short, size_text
+
+PLAIN = "plain"
+
+
+def scan_text(report: Report, *, verbose: bool = False, timings: bool = False) -> str:
+    """The report of a scan; `verbose` lists every kept finding, `timings` adds seconds per class."""
+    return "\n".join(_database(d, verbose=verbose, timings=timings) for d in report.databases)
+
+
+def headline(database: DatabaseReport) -> str:
+    """What the file is, in one line."""
+    name = PurePath(database.path).name
+    parts = [f"{name} · {size_text(database.size)}"]
+    if database.shape is not None:
+        number = database.shape.schema_version
+        known = "" if database.shape.known else " (newer than known: report only)"
+        parts.append(
+            f"schema {'unknown' if number is None else number}, {database.shape.search_layout} search{known}"
+        )
+    if database.journal_mode:
+        parts.append("WAL" if database.journal_mode == "wal" else "rollback journal")
+    if database.holders:
+        parts.append("held by " + ", ".join(f"{h.name} (pid {h.pid})" for h in database.holders))
+    if database.uninspected_processes:
+        count = database.uninspected_processes
+        parts.append(f"{count} {'process' if count == 1 else 'processes'} of other users not inspected")
+    return " · ".join(parts)
+
+
+def plan_text(plan: Plan, database: DatabaseReport, *, seconds: float, verbose: bool = False) -> str:
+    """The dry run of a repair: steps by class, what is skipped and why, what to run next."""
+    lines = [
+        f"dry run: nothing is written. {len(plan.steps):,} steps in one transaction, "
+        f"about {max(seconds, 0.1):.1f} s under the write lock"
+        if plan.steps
+        else "dry run: nothing is written, and nothing would be: the plan has no steps"
+    ]
+    nouns = {result.slug: result.noun for result in database.results}
+    rows = []
+    for (slug, answer), steps in groupby(plan.steps, key=lambda step: (step.slug, step.answer)):
+        group = list(steps)
+        title = group[0].title if len(group) == 1 else f"{answer} {len(group):,} {nouns[slug][1]}"
+        rows.append([slug, title, _rows_text(group)])
+    if rows:
+        lines += [
+            "",
+            _indent(tabulate(rows, ["damage", "step", "rows"], tablefmt=PLAIN, disable_numparse=True)),
+        ]
+        lines += ["", _totals_text(plan)]
+    if verbose:
+        lines += ["", *(f"  {step.code} {step.key}: {step.title}" for step in plan.steps)]
+    lines += _skipped_lines(plan, verbose=verbose)
+    return "\n".join(lines) + "\n"
+
+
+def plan_next(plan: Plan, database: DatabaseReport) -> list[str]:
+    """What to run after a dry run."""
+    if not plan.steps:
+        return (
+            []
+            if not plan.skipped
+            else ["hermes-dbtools runbook SLUG                what to do by hand, step by step"]
+        )
+    hold = ", ".join(f"{holder.name} (pid {holder.pid})" for holder in database.holders)
+    command = f"hermes-dbtools repair {database.path} --apply"
+    return [f"stop {hold}, then  {command}"] if hold else [command]
+
+
+def receipt_text(receipt: Receipt) -> str:
+    """What was applied, and how to take it back."""
+    lines = [
+        f"applied: receipt {receipt.id}, {receipt.steps:,} steps, {receipt.lock_seconds:.2f} s under the write lock",
+        *(f"  {table}: {rows:,} rows" for table, rows in receipt.changed.items()),
+        *(
+            f"  {table}: {rows:,} rows by foreign keys or the store's triggers"
+            for table, rows in receipt.cascaded.items()
+        ),
+        *(f"  put back {file.target}" for file in receipt.files),
+    ]
+    if receipt.search_rebuilt:
+        lines.append("  search index rebuilt: " + ", ".join(receipt.search_rebuilt))
+    if receipt.dbhash_before:
+        lines.append(f"  digest before {receipt.dbhash_before}")
+        lines.append(f"  digest after  {receipt.dbhash_after}")
+    lines.append(f"  backup: {receipt.backup or 'none (--no-backup)'}")
+    lines.append(f"next:  hermes-dbtools undo {receipt.database} {receipt.id}   take it back")
+    return "\n".join(lines) + "\n"
+
+
+def rehearsal_text(changed: Mapping[str, int]) -> str:
+    """What a rehearsal on a private copy changed there."""
+    lines = ["rehearsed on a private copy and rolled back: nothing was written"]
+    lines += [f"  {table}: {rows:,} rows would change" for table, rows in changed.items()]
+    return "\n".join(lines) + "\n"
+
+
+def leftover_text(database: DatabaseReport, plan: Plan) -> str:
+    """What is still there after a repair."""
+    lines = [f"after: {_summary(database.results)}"]
+    lines += _skipped_lines(plan, verbose=False)[1:]
+    return "\n".join(lines) + "\n"
+
+
+def history_text(receipts: Sequence[Receipt]) -> str:
+    """One line per receipt, oldest first."""
+    if not receipts:
+        return "nothing was applied to this database by hermes-dbtools\n"
+    rows = [
+        [
+            receipt.id,
+            receipt.status,
+            moment_text(receipt.created_at),
+            ", ".join(f"{code} ×{count}" for code, count in receipt.codes.items()),
+            f"{sum(receipt.changed.values()):,}",
+        ]
+        for receipt in receipts
+    ]
+    return (
+        tabulate(rows, ["receipt", "status", "when", "steps", "rows"], tablefmt=PLAIN, disable_numparse=True)
+        + "\n"
+    )
+
+
+def undo_text(receipt: Receipt, *, done: bool) -> str:
+    """What an undo would restore, or has restored."""
+    verb = "undone" if done else "dry run: nothing is written. The undo would take back"
+    lines = [
+        f"{verb}: receipt {receipt.id} of {moment_text(receipt.created_at)}",
+        *(f"  {table}: {rows:,} rows" for table, rows in receipt.changed.items()),
+        *(f"  {table}: {rows:,} rows that came along" for table, rows in receipt.cascaded.items()),
+        *(f"  {'taken away' if done else 'take away'} {file.target}" for file in receipt.files),
+    ]
+    if not done:
+        lines.append(f"next:  hermes-dbtools undo {receipt.database} {receipt.id} --apply")
+    return "\n".join(lines) + "\n"
+
+
+def _database(database: DatabaseReport, *, verbose: bool, timings: bool) -> str:
+    if database.error:
+        return f"{database.path}\n  could not look: {database.error}\n"
+    lines = [headline(database), ""]
+    damaged = sorted(
+        (result for result in database.results if result.status is Status.DAMAGED),
+        key=lambda result: (-result.severity, result.code),
+    )
+    if damaged:
+        rows = [[r.severity.word, r.code, r.slug, r.found, " | ".join(r.answers)] for r in damaged]
+        headers = ["severity", "code", "damage", "found", "repair"]
+        lines += [_indent(tabulate(rows, headers, tablefmt=PLAIN, disable_numparse=True)), ""]
+    if verbose:
+        lines += _findings(damaged)
+    if timings:
+        lines += _timings(database)
+    lines.append(_summary(database.results))
+    if live := len(database.live):
+        lines.append(
+            f"{live} live {'session is' if live == 1 else 'sessions are'} left alone by every repair"
+        )
+    lines += _next(database, damaged)
+    return "\n".join(lines) + "\n"
+
+
+def _findings(damaged: Iterable[Result]) -> list[str]:
+    lines: list[str] = []
+    for result in damaged:
+        lines += [f"  {f.severity.word:8}{f.code}  {f.table} {f.key}: {f.message}" for f in result.findings]
+        if result.truncated:
+            lines.append(f"          … and {result.count - len(result.findings):,} more of {result.slug}")
+    return [*lines, ""] if lines else []
+
+
+def _timings(database: DatabaseReport) -> list[str]:
+    rows = [["structure", f"{database.gate_seconds:.4f}"]]
+    rows += [[result.slug, f"{result.seconds:.4f}"] for result in database.results if result.seconds]
+    return [_indent(tabulate(rows, ["check", "seconds"], tablefmt=PLAIN, disable_numparse=True)), ""]
+
+
+def _summary(results: Sequence[Result]) -> str:
+    damaged = [result for result in results if result.status is Status.DAMAGED]
+    parts = []
+    for severity in (Severity.ERROR, Severity.WARNING, Severity.NOTE):
+        if count := sum(result.severity is severity for result in damaged):
+            parts.append(f"{count} {severity.word}{'s' if count > 1 else ''}")
+    found = ", ".join(parts) or "nothing found"
+    counts = [found]
+    for status, word in (
+        (Status.CLEAN, "clean"),
+        (Status.NOT_APPLICABLE, "not applicable"),
+        (Status.SKIPPED, "not selected"),
+    ):
+        if count := sum(result.status is status for result in results):
+            counts.append(f"{count} {word}")
+    blind = [result for result in results if result.status is Status.COULD_NOT_LOOK]
+    if blind:
+        reasons = sorted({result.reason for result in blind})
+        who = ", ".join(result.code for result in blind[:4]) + (", …" if len(blind) > 4 else "")
+        counts.append(f"{len(blind)} could not look ({who}: {'; '.join(reasons[:2])})")
+    return " · ".join(counts)
+
+
+def _next(database: DatabaseReport, damaged: Sequence[Result]) -> list[str]:
+    if not damaged:
+        return []
+    first = damaged[0].slug
+    commands = [
+        (f"hermes-dbtools repair {database.path}", "what would be changed (nothing is written)"),
+        (f"hermes-dbtools runbook {first}", "what it means, step by step"),
+    ]
+    width = max(len(command) for command, _what in commands)
+    return [
+        f"{'next:' if place == 0 else '':7}{command:{width}}   {what}"
+        for place, (command, what) in enumerate(commands)
+    ]
+
+
+def _rows_text(steps: Sequence[Step]) -> str:
+    signs = {"insert": "+", "update": "~", "delete": "-"}
+    sums: dict[tuple[str, str], int] = {}
+    for step in steps:
+        for statement in step.statements:
+            place = (statement.operation, statement.table)
+            sums[place] = sums.get(place, 0) + statement.expect
+    parts = [f"{signs[operation]}{rows:,} {table}" for (operation, table), rows in sums.items()]
+    if files := sum(len(step.files) for step in steps):
+        parts.append(f"+{files:,} files put back")
+    return " ".join(parts)
+
+
+def _totals_text(plan: Plan) -> str:
+    sums = totals(plan)
+    parts = [
+        f"{sums['sessions_added']:,} sessions added" if sums["sessions_added"] else "",
+        f"{sums['rows_changed']:,} rows changed" if sums["rows_changed"] else "",
+        f"{sums['rows_removed']:,} rows removed, {size_text(sums['bytes_freed'])}"
+        if sums["rows_removed"]
+        else "",
+        f"{sums['files_moved']:,} files put back" if sums["files_moved"] else "",
+    ]
+    return "in all: " + " · ".join(part for part in parts if part)
+
+
+def _skipped_lines(plan: Plan, *, verbose: bool) -> list[str]:
+    lines = []
+    groups: dict[tuple[str, str], list[str]] = {}
+    for skipped in plan.skipped:
+        groups.setdefault((skipped.slug, skipped.reason), []).append(skipped.key)
+    for (slug, reason), keys in groups.items():
+        lines.append(f"skipped: {slug} {len(keys):,} ({reason})")
+        lines += [f"  {short(key)}" for key in keys] if verbose else []
+    active: dict[str, set[str]] = {}
+    for item in plan.skipped_active:
+        active.setdefault(item.reason, set()).add(str(item.session_id))
+    for reason, sessions in active.items():
+        lines.append(
+            f"skipped, active: {len(sessions):,} session{'s' if len(sessions) > 1 else ''} ({reason})"
+        )
+    return ["", *lines] if lines else []
+
+
+def _indent(text: str) -> str:
+    return "\n".join("  " + line.rstrip() for line in text.splitlines())

@@ -1,0 +1,317 @@
+"""Run the damage classes of a registry over databases and say what they found; never writes.
+
+Order: what lies on disk (before SQLite opens anything), the structural gate, the guard, then the row classes in the order of
+the registry. A class that could not look never reads as clean.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+
+import apsw
+import msgspec
+
+from . import database, guard, home as homes
+from .damage import REGISTRY
+from .damage._declare import Damage, ScanContext, whole
+from .model import (
+    CouldNotLook,
+    DatabaseReport,
+    Finding,
+    Report,
+    Result,
+    Severity,
+    Status,
+)
+from .selection import selected
+from .shape import Shape, read_shape
+from .sizes import path_text, size_text
+from .stripped import without_indexes
+from .structure import Gate, StructuralDamage, check_structure
+
+LOOK_ERRORS = (apsw.Error, UnicodeDecodeError, OSError, CouldNotLook)
+"""What makes a class `could-not-look`: the file's fault or the machine's, never a wrong statement of ours in silence."""
+
+UNREADABLE = ("empty", "zeroes", "wrong-header", "truncated")
+"""States of a file that are a finding; all other problems mean that nothing could be looked at."""
+
+Progress = Callable[[str], None]
+Target = str | bytes | Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScanOptions:
+    """How to scan. `now` is epoch seconds; `limit` caps the findings kept per class, never the counts."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    deep: bool = False
+    pause_writers: bool = False
+    limit: int | None = 1000
+    fail_on: Severity | None = Severity.WARNING
+    now: float = field(default_factory=time.time)
+    registry: tuple[Damage, ...] = REGISTRY
+
+
+def scan(
+    targets: Sequence[Target] = (None,), options: ScanOptions | None = None, progress: Progress | None = None
+) -> Report:
+    """Scan each target: a `state.db` or a home; None is the default home.
+
+    Raises UsageError for a word of `select` or `ignore` that no damage class has. Files that cannot be looked at are
+    part of the report, not an error.
+    """
+    options = options or ScanOptions()
+    chosen = selected(options.registry, options.select, options.ignore)
+    reports = tuple(_scan_target(target, options, chosen, progress or _quiet) for target in targets)
+    return Report(reports, exit_code(reports, options.fail_on))
+
+
+def exit_code(reports: Iterable[DatabaseReport], fail_on: Severity | None) -> int:
+    """1 for a finding at or above `fail_on`, else 3 where a selected check could not look, else 0."""
+    reports = tuple(reports)
+    results = [result for report in reports for result in report.results]
+    if fail_on is not None and any(r.status is Status.DAMAGED and r.severity >= fail_on for r in results):
+        return 1
+    if any(report.error for report in reports) or any(r.status is Status.COULD_NOT_LOOK for r in results):
+        return 3
+    return 0
+
+
+def scan_home(
+    home: homes.Home, options: ScanOptions, chosen: frozenset[str], progress: Progress
+) -> DatabaseReport:
+    """Scan the database of one home. Raises CouldNotLook when nothing of it can be looked at."""
+    state = database.examine(home.database)
+    if state.problem and state.problem not in UNREADABLE:
+        raise CouldNotLook(database.problem_line(state))
+    on_disk = _file_results(state, home, options, chosen)
+    if state.problem:
+        reason = "the file is unreadable (HDB001)"
+        return _report(state, None, (*on_disk, *_all_others(options, chosen, on_disk, reason)))
+
+    def look(reading: database.Reading) -> DatabaseReport:
+        return _look(reading, home, options, chosen, progress, on_disk)
+
+    return database.read(home.database, look, pause_writers=options.pause_writers)
+
+
+def _quiet(_text: str) -> None:
+    return None
+
+
+def _scan_target(
+    target: Target, options: ScanOptions, chosen: frozenset[str], progress: Progress
+) -> DatabaseReport:
+    try:
+        home = homes.resolve(target)
+    except CouldNotLook as error:
+        return _nothing(target, str(error))
+    try:
+        return scan_home(home, options, chosen, progress)
+    except (CouldNotLook, apsw.Error, OSError) as error:
+        return _nothing(home.database, str(error))
+
+
+def _nothing(target: Target, error: str) -> DatabaseReport:
+    path = "" if target is None else path_text(target)
+    return DatabaseReport(path, 0, "", None, (), 0, (), error=error)
+
+
+def _look(
+    reading: database.Reading,
+    home: homes.Home,
+    options: ScanOptions,
+    chosen: frozenset[str],
+    progress: Progress,
+    on_disk: tuple[Result, ...],
+) -> DatabaseReport:
+    state = reading.state
+    try:
+        shape = read_shape(reading.connection)
+    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as error:
+        damage = StructuralDamage("sqlite_schema", "schema", "", 1, str(error))
+        context = ScanContext(
+            reading.connection, _no_shape(), home, state, Gate((damage,)), options.now, options.deep
+        )
+        structure = _stage_results("structure", context, options, chosen, progress)
+        reason = "the schema cannot be read (HDB002)"
+        done = (*on_disk, *structure)
+        return _report(state, None, (*done, *_all_others(options, chosen, done, reason)))
+    progress("structure")
+    started = time.perf_counter()
+    gate = check_structure(reading.connection, shape, lambda table: progress(f"structure of {table}"))
+    gate = replace(gate, seconds=time.perf_counter() - started)
+    context = ScanContext(reading.connection, shape, home, state, gate, options.now, options.deep)
+    results = (*on_disk, *_stage_results("structure", context, options, chosen, progress))
+    if not reading.rows_trusted:
+        reason = "rows of this file cannot be relied on (HDB003)"
+        results = (*results, *_all_others(options, chosen, results, reason))
+        return _report(state, shape, results, gate=gate)
+    if not gate.indexes:
+        return _rows(context, options, chosen, progress, results)
+    with without_indexes(reading.connection, gate.indexes) as copy:
+        return _rows(
+            replace(context, connection=copy, shape=read_shape(copy)), options, chosen, progress, results
+        )
+
+
+def _rows(
+    context: ScanContext,
+    options: ScanOptions,
+    chosen: frozenset[str],
+    progress: Progress,
+    before: tuple[Result, ...],
+) -> DatabaseReport:
+    live = guard.live_sessions(
+        context.connection,
+        context.shape,
+        home=context.home,
+        now=context.now,
+        held=context.file.holders.held,
+    )
+    context = replace(context, live=live)
+    results = (*before, *_stage_results("rows", context, options, chosen, progress))
+    ordered = {damage.code: place for place, damage in enumerate(options.registry)}
+    total = 0
+    if "messages" not in context.gate.tables:
+        total = sum(int(row[0]) for row in context.rows("scan", "message-total") if isinstance(row[0], int))
+    report = _report(
+        context.file,
+        context.shape,
+        tuple(sorted(results, key=lambda r: ordered[r.code])),
+        gate=context.gate,
+    )
+    return msgspec.structs.replace(
+        report, live=tuple(live.values()), all_live=live.all_reason, message_total=total
+    )
+
+
+def _stage_results(
+    stage: str, context: ScanContext, options: ScanOptions, chosen: frozenset[str], progress: Progress
+) -> tuple[Result, ...]:
+    ceded_codes = {code for damage in options.registry for code in damage.cedes_to}
+    claims: dict[str, set[tuple[str, str]]] = {}
+    results = []
+    for damage in options.registry:
+        if damage.stage != stage:
+            continue
+        if damage.code not in chosen:
+            results.append(_result(damage, Status.SKIPPED, "not selected"))
+            continue
+        progress(damage.slug)
+        taken = set().union(*(claims.get(code, set()) for code in damage.cedes_to))
+        claimed = claims.setdefault(damage.code, set()) if damage.code in ceded_codes else None
+        results.append(_run(damage, context, options.limit, taken, claimed))
+    return tuple(results)
+
+
+def _run(
+    damage: Damage,
+    context: ScanContext,
+    limit: int | None,
+    taken: set[tuple[str, str]],
+    claimed: set[tuple[str, str]] | None,
+) -> Result:
+    missing = [need for need in damage.needs if not context.shape.has(need)]
+    if missing and damage.stage == "rows":
+        return _result(damage, Status.NOT_APPLICABLE, f"this file has no {missing[0]}")
+    damaged = sorted(context.gate.tables & set(damage.reads))
+    if damaged and damage.stage == "rows":
+        return _result(damage, Status.COULD_NOT_LOOK, f"table {damaged[0]} is damaged (HDB002)")
+    started = time.perf_counter()
+    kept: list[Finding] = []
+    sums = dict.fromkeys((field for field, _unit in damage.sums), 0)
+    count = ceded = 0
+    highest = damage.severity
+    worst: Severity | None = None
+    try:
+        for finding in damage.find(context):
+            if (finding.table, finding.key) in taken:
+                ceded += 1
+                continue
+            if claimed is not None:
+                claimed.add((finding.table, finding.key))
+            count += 1
+            for name in sums:
+                sums[name] += whole(finding.evidence.get(name))
+            worst = finding.severity if worst is None else max(worst, finding.severity)
+            if limit is None or len(kept) < limit:
+                kept.append(finding)
+    except LOOK_ERRORS as error:
+        return _result(damage, Status.COULD_NOT_LOOK, f"{type(error).__name__}: {error}")
+    reason = f"{ceded} reported by {' or '.join(damage.cedes_to)}" if ceded else ""
+    return Result(
+        code=damage.code,
+        slug=damage.slug,
+        family=damage.family,
+        severity=highest if worst is None else worst,
+        status=Status.DAMAGED if count else Status.CLEAN,
+        reason=reason,
+        count=count,
+        truncated=count > len(kept),
+        findings=tuple(kept),
+        found=_found(damage, count, sums),
+        noun=damage.noun,
+        answers=damage.answers,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _found(damage: Damage, count: int, sums: Mapping[str, int]) -> str:
+    parts = [f"{count:,} {damage.noun[count != 1]}"]
+    parts += [
+        f"{sums[name]:,} {unit}" if unit != "bytes" else size_text(sums[name]) for name, unit in damage.sums
+    ]
+    return " · ".join(parts)
+
+
+def _result(damage: Damage, status: Status, reason: str) -> Result:
+    return Result(damage.code, damage.slug, damage.family, damage.severity, status, reason)
+
+
+def _all_others(
+    options: ScanOptions, chosen: frozenset[str], done: tuple[Result, ...], reason: str
+) -> tuple[Result, ...]:
+    codes = {result.code for result in done}
+    return tuple(
+        _result(damage, Status.COULD_NOT_LOOK, reason)
+        if damage.code in chosen
+        else _result(damage, Status.SKIPPED, "not selected")
+        for damage in options.registry
+        if damage.code not in codes
+    )
+
+
+def _file_results(
+    state: database.FileState, home: homes.Home, options: ScanOptions, chosen: frozenset[str]
+) -> tuple[Result, ...]:
+    with apsw.Connection(":memory:") as connection:
+        context = ScanContext(connection, _no_shape(), home, state, Gate(), options.now, options.deep)
+        results = _stage_results("file", context, options, chosen, _quiet)
+    connection.close()
+    return results
+
+
+def _no_shape() -> Shape:
+    nothing: MappingProxyType[str, str] = MappingProxyType({})
+    return Shape(None, MappingProxyType({}), nothing, MappingProxyType({}), nothing)
+
+
+def _report(
+    state: database.FileState, shape: Shape | None, results: tuple[Result, ...], gate: Gate | None = None
+) -> DatabaseReport:
+    return DatabaseReport(
+        path=path_text(state.path),
+        size=state.size,
+        journal_mode="wal" if state.wal_mode else "rollback",
+        shape=shape.summary() if shape else None,
+        holders=state.holders.processes,
+        uninspected_processes=state.holders.uninspected,
+        results=results,
+        gate_seconds=gate.seconds if gate else 0.0,
+    )

@@ -1,0 +1,225 @@
+"""One plan in one write transaction, or nothing; opens no file, takes no backup and moves no file.
+
+The order is fixed: the guard again, the planned findings again, the steps with their exact counts, the planned findings gone, no
+new foreign key violation, no change that nobody planned. Any surprise raises, and the caller rolls back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import apsw
+
+from . import queries, search_index, violations
+from .damage import REGISTRY
+from .damage._declare import Damage, ScanContext
+from .guard import live_sessions
+from .model import RolledBack, StalePlan, Statement, Step
+from .recorder import BATCH_BYTES, BATCH_ROWS, Changes, Recorder
+from .shape import Shape
+
+DERIVED_MESSAGE_TRIGGERS = (
+    "messages_message_uid_insert",
+    "messages_display_order_insert",
+    "messages_display_visibility_update",
+    "messages_display_identity_update",
+    "messages_display_identity_delete",
+)
+"""Upstream's triggers that keep derived columns of `messages` right; a change of theirs is no surprise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a transaction did, before its COMMIT."""
+
+    changes: Changes
+    undo_sha256: str
+    violations_before: frozenset[int]
+    touched_messages: tuple[int, ...]
+    search: search_index.Upkeep
+
+
+def run_plan(
+    context: ScanContext,
+    steps: tuple[Step, ...],
+    undo: BinaryIO,
+    *,
+    held: bool,
+    on_step: Callable[[Step], None] = lambda _step: None,
+) -> Outcome:
+    """Run the steps inside the caller's transaction. Raises StalePlan or RolledBack; the caller must then roll back."""
+    connection, shape = context.connection, context.shape
+    damages = planned_damages(steps)
+    refuse_live(context, steps, held)
+    refuse_stale(context, damages, steps)
+    tables = violations.with_referrers(shape, {s.table for step in steps for s in step.statements})
+    before = violations.digests(violations.find_violations(connection, shape, tables))
+    touched = touch_messages(context, damages, steps)
+    upkeep = choose_upkeep(context, steps)
+    search_index.register_tokenizer(connection, upkeep)
+    search_index.begin_change(connection, upkeep)
+    recorder = Recorder(connection, recordable_tables(shape), undo)
+    try:
+        for step in steps:
+            on_step(step)
+            run_step(context, damages[step.code], step, recorder)
+        recorder.flush()
+        search_index.end_change(connection, upkeep)
+        digest = recorder.finish()
+    finally:
+        recorder.close()
+    refuse_surprises(shape, recorder.changes)
+    refuse_remaining(context, damages, steps)
+    refuse_new_violations(connection, shape, tables, before)
+    return Outcome(recorder.changes, digest, frozenset(before), touched, upkeep)
+
+
+def planned_damages(steps: Iterable[Step]) -> dict[str, Damage]:
+    """The classes that the steps belong to, by code. Raises StalePlan for one that this release lacks."""
+    known = {damage.code: damage for damage in REGISTRY}
+    wanted = {step.code for step in steps}
+    if unknown := sorted(wanted - set(known)):
+        raise StalePlan(f"this release has no damage class {unknown[0]}; make the plan anew")
+    return {code: known[code] for code in known if code in wanted}
+
+
+def recordable_tables(shape: Shape) -> tuple[str, ...]:
+    """Canonical tables that SQLite's recorder can follow: those with a primary key."""
+    return tuple(name for name in shape.canonical_tables if shape.tables[name].primary_key)
+
+
+def refuse_live(context: ScanContext, steps: tuple[Step, ...], held: bool) -> None:
+    """Raise RolledBack when a session of the plan is live now."""
+    live = live_sessions(context.connection, context.shape, home=context.home, now=context.now, held=held)
+    for step in steps:
+        for session in step.session_ids:
+            if (found := live.get(session)) is not None:
+                raise RolledBack(
+                    f"{step.slug} {step.key}: its session became live after the plan was made ({found.reason}); "
+                    "nothing was changed; run hermes-dbtools repair again"
+                )
+
+
+def refuse_stale(context: ScanContext, damages: dict[str, Damage], steps: tuple[Step, ...]) -> None:
+    """Raise StalePlan unless every step is still exactly what its finding asks for, asked without indexes."""
+    remedies = {
+        (finding.code, finding.key, remedy.answer): remedy
+        for damage in damages.values()
+        for finding in damage.find(context)
+        for remedy in finding.remedies
+    }
+    for step in steps:
+        remedy = remedies.get((step.code, step.key, step.answer))
+        if remedy is None or remedy.refused or remedy.step != step:
+            what = "is gone" if remedy is None else "has changed"
+            raise StalePlan(
+                f"{step.slug} {step.key} {what} since the plan was made; nothing was changed; "
+                "run hermes-dbtools repair again"
+            )
+
+
+def touch_messages(
+    context: ScanContext, damages: dict[str, Damage], steps: tuple[Step, ...]
+) -> tuple[int, ...]:
+    """List the messages that the steps remove or insert in `temp.touched_messages`, for the upkeep of search."""
+    connection = context.connection
+    connection.execute(queries.statement("apply", "touched-table"))
+    connection.execute(queries.statement("apply", "forget-touched"))
+    touch = queries.statement("apply", "touch")
+    for step in steps:
+        for statement in step.statements:
+            if statement.table == "messages" and statement.operation == "delete":
+                keys = split_keys(context, damages[step.code], statement)
+                connection.executemany(touch, ({"id": key} for key, _size in keys))
+    return tuple(row[0] for row in connection.execute(queries.statement("apply", "touched")))
+
+
+def run_step(context: ScanContext, damage: Damage, step: Step, recorder: Recorder) -> None:
+    """Run the statements of a step; each must change exactly its expected rows."""
+    for statement in step.statements:
+        changed = 0
+        for bindings in _ranges(context, damage, statement):
+            query = queries.choose(damage.sql, statement.block, context.has)
+            if query is None:
+                raise StalePlan(f"{step.slug}: this file lacks what its repair {statement.block!r} needs")
+            context.connection.execute(query.sql, bindings)
+            changed += context.connection.changes()
+            if statement.split or recorder.batch_full():
+                recorder.flush()
+        if changed != statement.expect:
+            raise RolledBack(
+                f"{step.slug} {step.key}: {statement.block} would have changed {changed:,} rows of {statement.table}, "
+                f"not the {statement.expect:,} expected; nothing was changed"
+            )
+
+
+def refuse_surprises(shape: Shape, changes: Changes) -> None:
+    """Raise RolledBack when a trigger changed rows that neither a declared key nor a known trigger accounts for."""
+    for (table, operation), rows in sorted(changes.indirect.items()):
+        cascades = any(key.on_delete in ("CASCADE", "SET NULL") for key in shape.tables[table].foreign_keys)
+        derived = table == "messages" and operation == "UPDATE" and _has_derived_triggers(shape)
+        if not cascades and not derived:
+            raise RolledBack(
+                f"a trigger changed {rows:,} rows of {table} that no step planned; nothing was changed"
+            )
+
+
+def refuse_remaining(context: ScanContext, damages: dict[str, Damage], steps: tuple[Step, ...]) -> None:
+    """Raise RolledBack when a planned finding is still there after its step."""
+    planned = {(step.code, step.key) for step in steps if step.statements}
+    for damage in damages.values():
+        for finding in damage.find(context):
+            if (finding.code, finding.key) in planned:
+                raise RolledBack(
+                    f"{finding.slug} {finding.key} is still there after its repair; nothing was changed"
+                )
+
+
+def refuse_new_violations(
+    connection: apsw.Connection, shape: Shape, tables: tuple[str, ...], before: set[int]
+) -> None:
+    """Raise RolledBack when a foreign key is broken that was not before."""
+    for violation in violations.find_violations(connection, shape, tables):
+        if violation.digest() not in before:
+            raise RolledBack(
+                f"the repair would break the foreign key of {violation.table} {violation.key} to {violation.parent}; "
+                "nothing was changed"
+            )
+
+
+def split_keys(context: ScanContext, damage: Damage, statement: Statement) -> Iterator[tuple[int, int]]:
+    """(key, bytes) of the rows a statement will change, lowest key first."""
+    if statement.split is None:
+        raise RolledBack(f"{damage.slug}: {statement.block} removes messages without listing them")
+    for key, size in damage.rows(context, statement.split, statement.bindings):
+        if isinstance(key, int):
+            yield key, int(size) if isinstance(size, int) else 0
+
+
+def _ranges(context: ScanContext, damage: Damage, statement: Statement) -> Iterator[dict[str, object]]:
+    if statement.split is None:
+        yield dict(statement.bindings)
+        return
+    first: int | None = None
+    last = rows = size = 0
+    for key, weight in list(split_keys(context, damage, statement)):
+        if first is not None and (rows >= BATCH_ROWS or size + weight > BATCH_BYTES):
+            yield {**statement.bindings, "first": first, "last": last}
+            first, rows, size = None, 0, 0
+        first = key if first is None else first
+        last, rows, size = key, rows + 1, size + weight
+    if first is not None:
+        yield {**statement.bindings, "first": first, "last": last}
+
+
+def choose_upkeep(context: ScanContext, steps: Iterable[Step]) -> search_index.Upkeep:
+    """What the search indexes need; nothing where no step changes messages."""
+    if any(statement.table == "messages" for step in steps for statement in step.statements):
+        return search_index.decide(context.connection, context.shape)
+    return search_index.Upkeep(())
+
+
+def _has_derived_triggers(shape: Shape) -> bool:
+    return any(name in shape.triggers for name in DERIVED_MESSAGE_TRIGGERS)
