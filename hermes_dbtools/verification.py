@@ -1,8 +1,8 @@
 """Check a whole database file and count its rows; never changes it and never mends anything.
 
-Structure and search indexes are asked on two connections. One is without modules: there `quick_check` walks every
-page of the file and leaves the virtual tables out, of which a single one with an unknown tokenizer or a broken
-configuration ends the check, some before it has begun. The other asks each virtual table by itself.
+Structure and search indexes are asked on two connections. One is without modules: there `quick_check` walks
+every page of the file and leaves out the virtual tables, of which a single one with an unknown tokenizer or a
+broken configuration would end it, even before it has begun. The other asks each virtual table by itself.
 """
 
 from __future__ import annotations
@@ -83,10 +83,11 @@ def _virtual_table(connection: apsw.Connection, table: str) -> tuple[str, ...]:
 
 
 def _lines(connection: apsw.Connection, pragma: str) -> tuple[str, ...]:
-    """What the pragma says but `ok`. It may raise after some lines, which are kept with the error behind them."""
+    """What the pragma says but `ok`. It may raise after some lines: these are kept, the error behind them."""
     found: list[str] = []
     try:
-        found.extend(str(line) for (line,) in connection.execute(pragma))
+        for (line,) in connection.execute(pragma):
+            found.append(str(line))
     except apsw.Error as error:
         found.append(str(error))
     return tuple(line for line in found if line != "ok")
