@@ -1,0 +1,1 @@
+"""Ratios of speed and memory, measured in one run."""

@@ -1,0 +1,86 @@
+"""HDB701 on very many images: exactly the broken ones, little memory, few SQL terms and variables."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from hermes_dbtools.damage.media.dangling_image_references import DAMAGE
+from tests.media import MediaHome, media_home
+from tests.shapes.make import execute_many
+
+SESSIONS, IMAGES = 2_000, 100_000
+MISSING, OUTSIDE = range(5_000, IMAGES, 14_000), range(9_999, IMAGES, 33_000)
+PEAK = 40_000_000
+"""Bytes that Python may hold at once while it looks."""
+
+
+@pytest.fixture
+def crowded(tmp_path: Path) -> Iterator[MediaHome]:
+    home = media_home(tmp_path / "home")
+    ids = [(f"api {number:05}", 1_780_000_000.0 + number) for number in range(SESSIONS)]
+    execute_many(
+        home.database, "INSERT INTO sessions (id, source, started_at) VALUES (?, 'api_server', ?)", ids
+    )
+    admissions, messages = [], []
+    for number, (session, moment) in enumerate(ids):
+        paths = []
+        for image in range(number, IMAGES, SESSIONS):
+            entry = home.store(str(image).encode())
+            if image in MISSING:
+                Path(entry["path"]).unlink()
+            elif image in OUTSIDE:
+                entry["path"] = shutil.move(entry["path"], f"{tmp_path}/{image}.png")
+            payload = json.dumps({"api_turn_v1": {"media": [entry]}})
+            admissions.append((f"{image:032x}", str(image), session, payload))
+            paths.append(f"[Image attached at: {entry['path']}]")
+        messages.append((session, "\n".join(paths), moment))
+    execute_many(
+        home.database,
+        """
+        INSERT INTO session_admissions
+               (admission_id, request_id, principal_id, target_session_id, lineage_json, payload_json,
+                payload_digest, intent, status)
+        VALUES (?, ?, 'api', ?, '[]', ?, 'd', 'queue', 'terminal')
+        """,
+        admissions,
+    )
+    execute_many(
+        home.database,
+        "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, 'user', ?, ?)",
+        messages,
+    )
+    yield home
+    shutil.rmtree(home.home.root)
+
+
+@pytest.mark.bench
+def test_very_many_images(crowded: MediaHome) -> None:
+    assert (len(MISSING), len(OUTSIDE)) == (7, 3)
+    statements: dict[str, int] = {}
+
+    def trace(_cursor: apsw.Cursor, sql: str, bindings: object) -> bool:
+        statements[sql] = max(
+            statements.get(sql, 0), len(bindings) if isinstance(bindings, dict | tuple) else 0
+        )
+        return True
+
+    with crowded.looking() as context:
+        context.connection.exec_trace = trace
+        tracemalloc.start()
+        found = list(DAMAGE.find(context))
+        _now, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert sorted(finding.kind for finding in found) == ["held-missing"] * 7 + ["held-outside"] * 3
+    digests = {hashlib.sha256(str(image).encode()).hexdigest() for image in (*MISSING, *OUTSIDE)}
+    assert {finding.evidence["sha256"] for finding in found} == digests
+    assert len(statements) == 3
+    assert max(statements.values()) == 1
+    assert peak < PEAK
