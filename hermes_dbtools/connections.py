@@ -14,6 +14,7 @@ from pathlib import Path
 import apsw
 
 from .model import Refused
+from .shown import shown
 
 READ_BUSY_MS = 500
 WRITE_BUSY_MS = 5_000
@@ -68,11 +69,11 @@ def open_for_repair(path: Path, *, foreign_keys: bool, held: bool) -> apsw.Conne
         found = real.stat()
         if not stat.S_ISREG(found.st_mode) or not found.st_size:
             # SQLite deletes the `-wal` of a database of 0 bytes, and with it what could be rescued.
-            raise Refused(f"{real}: not a database with content; next: hermes-dbtools scan {real}")
+            raise Refused(f"{shown(real)}: not a database with content; next: hermes-dbtools scan")
         connection = connect(real, "mode=rw", write=True)
     except (OSError, apsw.Error) as error:
         raise Refused(
-            f"{real}: cannot be opened for writing ({error}); check owner and permissions"
+            f"{shown(real)}: cannot be opened for writing ({error}); check owner and permissions"
         ) from None
     try:
         _prepare_writing(connection, real, foreign_keys=foreign_keys, held=held)
@@ -90,11 +91,15 @@ def checkpoint_passive(connection: apsw.Connection) -> None:
 
 def _prepare_writing(connection: apsw.Connection, path: Path, *, foreign_keys: bool, held: bool) -> None:
     if connection.readonly("main"):
-        raise Refused(f"{path}: may only be read; check owner and permissions of the file and its folder")
+        raise Refused(
+            f"{shown(path)}: may only be read; check owner and permissions of the file and its folder"
+        )
     connection.execute(f"PRAGMA foreign_keys={'ON' if foreign_keys else 'OFF'}")
     # Inside a transaction the pragma above does nothing and says nothing.
     answer = connection.execute("PRAGMA foreign_keys").fetchall()
     if answer != [(int(foreign_keys),)] or connection.in_transaction:
-        raise Refused(f"{path}: SQLite did not take the foreign key setting; report this with `--version`")
+        raise Refused(
+            f"{shown(path)}: SQLite did not take the foreign key setting; report this with `--version`"
+        )
     if held:
         connection.wal_autocheckpoint(0)

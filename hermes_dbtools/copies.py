@@ -15,10 +15,12 @@ from pathlib import Path
 
 import apsw
 
-from .connections import READ_BUSY_MS, connect, file_uri
+from .connections import READ_BUSY_MS, WRITE_BUSY_MS, connect, file_uri
+from .file_marks import marks
 from .file_state import FileState
 from .model import CouldNotLook, Refused
 from .private_files import FILE_MODE, create_private, free_bytes
+from .shown import shown
 
 STEP_PAGES = 1_000
 STEP_SECONDS = 0.04
@@ -26,7 +28,7 @@ STEP_SECONDS = 0.04
 RESTARTS = 5
 
 _CHUNK = 1 << 20
-_BUSY_PAUSE = 0.005
+_BUSY_PAUSE = 0.001
 
 
 class WrittenTooOften(Exception):
@@ -68,9 +70,18 @@ def copy_beside_writers(state: FileState, target: Path, *, pause_writers: bool) 
     apsw.BusyError when the file stays locked, and apsw.ReadOnlyError when a hot journal would first have to
     be rolled back.
     """
+    before = marks(state.path)
     source = connect(state.path, "mode=ro&readonly_shm=1")
     try:
-        _copy_pages(source, target, durable=False, pages=-1 if pause_writers else STEP_PAGES)
+        # SQLite would ask ten times a second and lose every race against a busy writer.
+        source.set_busy_timeout(0)
+        patience = WRITE_BUSY_MS if pause_writers else READ_BUSY_MS
+        pages = -1 if pause_writers else STEP_PAGES
+        _copy_pages(source, target, durable=False, pages=pages, patience=patience / 1000)
+    except apsw.BusyError as error:
+        if marks(state.path) != before:
+            raise WrittenTooOften("written all the time") from error
+        raise
     finally:
         source.close()
 
@@ -86,7 +97,7 @@ def copy_database(connection: apsw.Connection, target: Path) -> None:
     except BaseException as error:
         target.unlink(missing_ok=True)
         if isinstance(error, apsw.Error | WrittenTooOften):
-            raise Refused(f"{target}: the copy failed ({error}); nothing was changed") from error
+            raise Refused(f"{shown(target)}: the copy failed ({error}); nothing was changed") from error
         raise
 
 
@@ -117,7 +128,13 @@ def _create(target: Path) -> int:
 
 
 def _copy_pages(
-    source: apsw.Connection, target: Path, *, durable: bool, pages: int, created: bool = False
+    source: apsw.Connection,
+    target: Path,
+    *,
+    durable: bool,
+    pages: int,
+    patience: float = 0,
+    created: bool = False,
 ) -> None:
     if not created:
         os.close(_create(target))
@@ -128,17 +145,17 @@ def _copy_pages(
         destination.execute("PRAGMA journal_mode=OFF").fetchall()
         destination.execute(f"PRAGMA synchronous={'FULL' if durable else 'OFF'}").fetchall()
         with destination.backup("main", source, "main") as backup:
-            _run_steps(backup, pages)
+            _run_steps(backup, pages, patience)
     finally:
         destination.close()
 
 
-def _run_steps(backup: apsw.Backup, pages: int) -> None:
+def _run_steps(backup: apsw.Backup, pages: int, patience: float) -> None:
     restarts = 0
     while not backup.done:
         before = backup.page_count - backup.remaining
         started = time.perf_counter()
-        _step(backup, pages)
+        _step(backup, pages, patience)
         seconds = time.perf_counter() - started
         if not backup.done and backup.page_count - backup.remaining < before + pages:
             restarts += 1
@@ -148,8 +165,8 @@ def _run_steps(backup: apsw.Backup, pages: int) -> None:
             pages = max(STEP_PAGES, min(4 * pages, int(pages * STEP_SECONDS / max(seconds, 1e-6))))
 
 
-def _step(backup: apsw.Backup, pages: int) -> None:
-    deadline = time.monotonic() + READ_BUSY_MS / 1000
+def _step(backup: apsw.Backup, pages: int, patience: float) -> None:
+    deadline = time.monotonic() + patience
     while True:
         try:
             backup.step(pages)

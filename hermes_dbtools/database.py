@@ -15,6 +15,7 @@ from .holders import Holders
 from .model import CouldNotLook
 from .opening import HotJournal, Reading, named, opened
 from .private_files import free_bytes, own_like, private_folder, repair_lock
+from .shown import shown
 from .verification import Verification, tables, verify_copy, whole_file
 
 __all__ = [
@@ -93,7 +94,7 @@ def problem_line(state: FileState) -> str:
         text += (
             f", and a -wal of {state.wal_size:,} bytes that opening them with SQLite deletes: copy it first"
         )
-    return f"{state.path}: {text}; {advice}"
+    return f"{shown(state.path)}: {text}; {advice}"
 
 
 def _run(state: FileState, body: Callable[[Reading], T], *, pause_writers: bool) -> T:
@@ -108,6 +109,6 @@ def _run(state: FileState, body: Callable[[Reading], T], *, pause_writers: bool)
 def _too_often_line(state: FileState) -> str:
     writers = named(state.holders.processes) or "the program that writes it"
     return (
-        f"{state.path}: written too often to be read; wait for a quiet moment, stop {writers}, "
+        f"{shown(state.path)}: written too often to be read; wait for a quiet moment, stop {writers}, "
         "or make it wait with --pause-writers"
     )

@@ -17,6 +17,7 @@ from typing import Literal
 from .holders import NOBODY, Holders, find_holders, lock_probe
 from .model import CouldNotLook, Holder
 from .process_names import command_name
+from .shown import shown
 
 Problem = Literal[
     "", "missing", "directory", "not-a-file", "no-permission", "empty", "zeroes", "wrong-header", "truncated"
@@ -228,4 +229,4 @@ def _with_stranger(holders: Holders, pid: int | None) -> Holders:
 
 def _could_not_look(path: Path, error: OSError) -> CouldNotLook:
     reason = (error.strerror or str(error)).lower()
-    return CouldNotLook(f"{path}: {reason}; check the disk and the path, then run the command again")
+    return CouldNotLook(f"{shown(path)}: {reason}; check the disk and the path, then run the command again")

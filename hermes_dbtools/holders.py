@@ -111,17 +111,17 @@ def _mount_device(path: str, default: int) -> int:
     if sys.platform != "linux":
         return default
     try:
-        descriptor = os.open(
-            path, os.O_PATH | os.O_CLOEXEC
-        )  # its close drops no lock, unlike that of O_RDONLY
+        # Unlike that of a descriptor to read from, the close of this one drops no lock.
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        try:
+            info = Path(f"/proc/self/fdinfo/{descriptor}").read_text("ascii")
+        finally:
+            os.close(descriptor)
+        mounts = Path("/proc/self/mountinfo").read_bytes()
     except OSError:
         return default
-    try:
-        info = Path(f"/proc/self/fdinfo/{descriptor}").read_text("ascii")
-    finally:
-        os.close(descriptor)
     mount = re.search(r"^mnt_id:\s*(\d+)$", info, re.MULTILINE)
-    for line in Path("/proc/self/mountinfo").read_bytes().splitlines() if mount else ():
+    for line in mounts.splitlines() if mount else ():
         number, _parent, device = line.split(b" ", 3)[:3]
         if mount and int(number) == int(mount[1]):
             major, minor = device.split(b":")

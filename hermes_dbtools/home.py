@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .model import CouldNotLook, UsageError
+from .shown import shown
 
 DATABASE_NAME = "state.db"
 DEFAULT_PROFILE = "default"
@@ -104,10 +105,10 @@ def resolve(target: str | bytes | Path | None) -> Home:
         if path.is_symlink():
             return _home(path.parent, path)
         hint = "set HERMES_HOME, or name a state.db or a Hermes home" if target is None else "check the path"
-        raise CouldNotLook(f"{path}: no such file or folder; {hint}") from None
+        raise CouldNotLook(f"{shown(path)}: no such file or folder; {hint}") from None
     except OSError as error:
         raise CouldNotLook(
-            f"{path}: {_reason(error)}; run as the user who owns it, or check the path"
+            f"{shown(path)}: {_reason(error)}; run as the user who owns it, or check the path"
         ) from None
     if not stat.S_ISDIR(mode):
         return _home(path.parent, path)
@@ -115,7 +116,7 @@ def resolve(target: str | bytes | Path | None) -> Home:
         hint = (
             "name one of profiles/*/state.db, or use --all-profiles" if profiles(path) else "check the path"
         )
-        raise CouldNotLook(f"{path}: a folder without {DATABASE_NAME}; {hint}")
+        raise CouldNotLook(f"{shown(path)}: a folder without {DATABASE_NAME}; {hint}")
     return _home(path, path / DATABASE_NAME)
 
 
@@ -132,7 +133,7 @@ def profiles(home_root: Path) -> tuple[Home, ...]:
         names = []
     except OSError as error:
         raise CouldNotLook(
-            f"{root / 'profiles'}: {_reason(error)}; run as the user who owns the home, or name one state.db"
+            f"{shown(root / 'profiles')}: {_reason(error)}; run as the user who owns it, or name one state.db"
         ) from None
     for name in names:
         folder = root / "profiles" / name

@@ -26,6 +26,7 @@ from .file_marks import Locked, Moved, marks, settled_marks, sidecar, sidecars_k
 from .file_state import FileState
 from .holders import lock_owners
 from .model import CouldNotLook, Holder
+from .shown import shown
 
 How = Literal["live", "read-only", "immutable", "copy"]
 
@@ -111,7 +112,7 @@ def _copy_with_wal(state: FileState) -> Iterator[Reading]:
         except FileNotFoundError:
             raise Moved from None
         except PermissionError:
-            raise CouldNotLook(f"{state.path}: {_OTHER_USER}") from None
+            raise CouldNotLook(f"{shown(state.path)}: {_OTHER_USER}") from None
         if marks(state.path) != before:
             raise Moved
         with _copy_opened(state, target, "mode=ro") as reading:
@@ -163,7 +164,7 @@ def _explained(state: FileState) -> Iterator[None]:
             raise HotJournal from error
         if isinstance(error, apsw.CantOpenError) and marks(state.path) != before:
             raise Moved from error
-        raise CouldNotLook(f"{state.path}: {error}; {_advice(error)}") from None
+        raise CouldNotLook(f"{shown(state.path)}: {error}; {_advice(error)}") from None
 
 
 def _advice(error: apsw.Error) -> str:
@@ -176,7 +177,8 @@ def _advice(error: apsw.Error) -> str:
 
 def _locked_line(state: FileState) -> str:
     owners = lock_owners(state.path, writing=True) or state.holders.processes
+    who = named(owners) or "another process"
     return (
-        f"{state.path}: locked by {named(owners) or 'another process'} for more than {READ_BUSY_MS} ms; "
+        f"{shown(state.path)}: locked by {who} for more than {READ_BUSY_MS} ms; "
         "wait until it has finished, then run the command again"
     )

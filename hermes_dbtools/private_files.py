@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from .model import Refused
+from .shown import shown
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
@@ -52,11 +53,13 @@ def private_folder(folder: Path, like: Owned) -> Path:
     except FileExistsError:
         created = False
     except OSError as error:
-        raise Refused(f"{folder}: cannot be made ({_reason(error)}); check the folder above it") from None
+        raise Refused(
+            f"{shown(folder)}: cannot be made ({_reason(error)}); check the folder above it"
+        ) from None
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
-        raise Refused(f"{folder}: not a folder of ours ({_reason(error)}); move it away") from None
+        raise Refused(f"{shown(folder)}: not a folder of ours ({_reason(error)}); move it away") from None
     try:
         if created:
             own_like(descriptor, like)
@@ -66,10 +69,10 @@ def private_folder(folder: Path, like: Owned) -> Path:
         os.close(descriptor)
     if found.st_uid not in {like.uid, os.geteuid()}:
         raise Refused(
-            f"{folder}: belongs to user id {found.st_uid}, the database to {like.uid}; move it away"
+            f"{shown(folder)}: belongs to user id {found.st_uid}, the database to {like.uid}; move it away"
         )
     if found.st_mode & 0o077:
-        raise Refused(f"{folder}: open to other users; next: chmod 700 {folder}")
+        raise Refused(f"{shown(folder)}: open to other users; make it 0700")
     return folder
 
 
@@ -79,7 +82,7 @@ def create_private(path: Path, like: Owned) -> int:
     try:
         descriptor = os.open(path, flags, FILE_MODE)
     except OSError as error:
-        raise Refused(f"{path}: cannot be made ({_reason(error)})") from None
+        raise Refused(f"{shown(path)}: cannot be made ({_reason(error)})") from None
     own_like(descriptor, like)
     return descriptor
 
@@ -96,7 +99,7 @@ def repair_lock(database: Path) -> Iterator[Path]:
         descriptor = _open_lock(lock, real.stat())
     except OSError as error:
         raise Refused(
-            f"{lock}: the repair lock cannot be opened ({_reason(error)}); "
+            f"{shown(lock)}: the repair lock cannot be opened ({_reason(error)}); "
             "check the folder, then run the command again"
         ) from None
     try:
@@ -124,21 +127,25 @@ def _open_lock(lock: Path, database: os.stat_result) -> int:
 
 def _lock(descriptor: int, lock: Path) -> None:
     if sys.platform == "win32":
-        raise Refused(f"{lock}: this platform has no flock; run the repair where the store's own lock works")
+        raise Refused(
+            f"{shown(lock)}: this platform has no flock; run the repair where the store's own lock works"
+        )
     import fcntl
 
     opened = os.fstat(descriptor)
     if not stat.S_ISREG(opened.st_mode):
-        raise Refused(f"{lock}: not a regular file; move it away")
+        raise Refused(f"{shown(lock)}: not a regular file; move it away")
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise Refused(f"{lock}: another repair is running; wait until it has finished") from None
+        raise Refused(f"{shown(lock)}: another repair is running; wait until it has finished") from None
     except OSError as error:
-        raise Refused(f"{lock}: cannot be locked ({_reason(error)}); copy the home to a local disk") from None
+        raise Refused(
+            f"{shown(lock)}: cannot be locked ({_reason(error)}); copy the home to a local disk"
+        ) from None
     current = lock.lstat()
     if (current.st_dev, current.st_ino) != (opened.st_dev, opened.st_ino):
-        raise Refused(f"{lock}: was replaced while it was taken; run the command again")
+        raise Refused(f"{shown(lock)}: was replaced while it was taken; run the command again")
 
 
 def _reason(error: OSError) -> str:

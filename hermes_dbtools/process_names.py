@@ -7,6 +7,8 @@ from pathlib import PurePath
 
 import psutil
 
+from .shown import shown
+
 _INTERPRETER = re.compile(r"(python|pypy|node|bun|deno)[\d.]*(\.exe)?")
 _STORE_PROGRAM = re.compile(
     r"python|pypy|node|bun|deno|electron|hermes|sqlite|litestream|uvicorn", re.IGNORECASE
@@ -18,7 +20,7 @@ _LONGEST = 40
 def command_name(pid: int) -> str:
     """The program; of an interpreter the script and sub-command (`hermes gateway`), never an argument."""
     name = describe(_command_line(pid)) or _program(pid) or "unknown"
-    return "".join(letter if letter.isprintable() else "?" for letter in name)[:_LONGEST]
+    return shown(name)[:_LONGEST]
 
 
 def may_open_stores(pid: int) -> bool:
