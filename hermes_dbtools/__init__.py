@@ -1,12 +1,33 @@
 """Diagnose and repair the state.db of a Hermes agent.
 
 The functions below are the public Python API; everything else may change between releases. Errors are `model.ToolError` and
-its subclasses.
+its subclasses. Each function is imported when it is first asked for: `--help` needs none of them. No module may bear the
+name of such a function, for importing it would put the module in the function's place.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .apply import apply_plan
+    from .plan import make_plan
+    from .scanning import scan
+    from .undoing import undo
 
 __version__ = "0.1.0"
 
-from .apply import apply_plan as apply_plan
-from .plan import make_plan as make_plan
-from .scan import scan as scan
-from .undo import undo as undo
+__all__ = ["__version__", "apply_plan", "make_plan", "scan", "undo"]
+
+_PLACES = {"apply_plan": ".apply", "make_plan": ".plan", "scan": ".scanning", "undo": ".undoing"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_PLACES[name], __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

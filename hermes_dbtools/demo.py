@@ -13,8 +13,8 @@ from . import catalogue, home as homes, queries, repairing
 from .apply import ApplyOptions
 from .model import CouldNotLook
 from .report import table
-from .scan import ScanOptions, scan
-from .undo import undo
+from .scanning import ScanOptions, scan
+from .undoing import undo
 
 SCRIPTS = ("shape_22", "demo_healthy", "demo_damage")
 

@@ -11,7 +11,7 @@ from .damage import REGISTRY
 from .home import Home
 from .model import Active, CouldNotLook, DatabaseReport, Plan, Receipt, Severity, UsageError
 from .plan import PlanOptions, make_plan
-from .scan import ScanOptions, exit_code, scan
+from .scanning import ScanOptions, exit_code, scan
 from .selection import checked_choices, parse_choice
 
 

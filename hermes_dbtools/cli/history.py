@@ -16,7 +16,7 @@ def command(database: str | None, home: str | None, format_: str) -> None:
     from .. import documents
     from ..report import table
     from ..targets import one_target
-    from ..undo import history
+    from ..undoing import history
 
     found = history(one_target(database, home))
     if format_ == "json":

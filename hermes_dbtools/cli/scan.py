@@ -39,7 +39,7 @@ def command(
     """Diagnose databases: what is damaged, how badly, and what to run next. Changes nothing."""
     from .. import documents, engine
     from ..report import table
-    from ..scan import ScanOptions, scan
+    from ..scanning import ScanOptions, scan
     from ..targets import scan_targets
 
     progress = Progress()

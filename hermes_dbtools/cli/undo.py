@@ -23,7 +23,7 @@ def command(
     from ..model import UsageError
     from ..report import table
     from ..targets import one_target
-    from ..undo import UndoOptions, choose_receipt, undo
+    from ..undoing import UndoOptions, choose_receipt, undo
 
     where = one_target(database, home)
     chosen = choose_receipt(where, receipt)
