@@ -1,4 +1,4 @@
-"""Run one damage class, and the statements of its remedies, on a fixture file; never plans and never undoes."""
+"""Run one damage class, and the statements of its remedies, on a fixture file; never plans or undoes."""
 
 from __future__ import annotations
 

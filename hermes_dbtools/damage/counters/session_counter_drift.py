@@ -2,27 +2,27 @@
 
 What it means
 -------------
-`message_count` or `tool_call_count` is not the number of the session's active messages or of the calls in them. Lists
-that filter by the count hide the session, and a count of 0 on a session with rows lets a later sweep of empty sessions
-delete it.
+`message_count` or `tool_call_count` is not the number of the session's active messages or of the calls in
+them. Lists that filter by the count hide the session, and a count of 0 on a session with rows lets a later
+sweep of empty sessions delete it.
 
 Why it happens
 --------------
-Rows written, removed or restored by something that does not keep the counters: another program, a partial restore, a
-merge of two files, a crash of an older release between two writes.
+Rows written, removed or restored by something that does not keep the counters: another program, a partial
+restore, a merge of two files, a crash of an older release between two writes.
 
 Repair
 ------
-Each counter that is wrong becomes the number of active rows (or of their calls); of all rows where none is active,
-because 0 would invite the sweep of empty sessions. Only the columns that are wrong are written.
+Each counter that is wrong becomes the number of active rows (or of their calls); of all rows where none is
+active, because 0 would invite the sweep of empty sessions. Only the columns that are wrong are written.
 
 Safety
 ------
-Exact. Not reported, because healthy stores make them: a session that was rewound and counts anything from its active
-rows to all its rows (a rewind leaves the counter); a session with rows both active and compacted (a restore after a
-compaction leaves the counter); a rewound and compacted session that counts less than it has (a restore of the rewound
-rows leaves the counter); call lists that older releases count as one call and newer ones as none. Where a list of
-calls cannot be read, the session's tool calls are not judged.
+Exact. Not reported, because healthy stores make them: a session that was rewound and counts anything from its
+active rows to all its rows (a rewind leaves the counter); a session with rows both active and compacted (a
+restore after a compaction leaves the counter); a rewound and compacted session that counts less than it has
+(a restore of the rewound rows leaves the counter); call lists that older releases count as one call and newer
+ones as none. Where a list of calls cannot be read, the session's tool calls are not judged.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _find(context: ScanContext) -> Iterable[Finding]:
         }
         wrong = {column: number for column, number in right.items() if number is not None}
         if wrong:
-            stored = {
+            stored: dict[str, object] = {
                 "message_count": count if count is not None else count_type,
                 "tool_call_count": tools if tools is not None else tools_type,
             }
@@ -112,11 +112,12 @@ def _tools(stored: Value, held: _Rows, made: CallCounts) -> int | None:
 
 
 def _accepted(stored: int, held: _Rows, active: int, total: int, right: int) -> bool:
-    """Whether calls of a healthy store can leave this number; `active` and `total` are of rows or of calls."""
+    """Whether a healthy store can leave this number; `active` and `total` are of rows or of calls."""
     if stored in (active, right) or held.restored:
         return True
     if held.rewinds <= 0:
         return False
+    # A restore after a replacement can leave less, too: no release calls it, and active rows are right then.
     return active <= stored <= total or (held.compacted and 0 < stored < active)
 
 

@@ -2,35 +2,38 @@
 
 What it means
 -------------
-One of four kinds. `rootless-branch`: a branch whose parent row is gone, so each later save of it fails with FOREIGN
-KEY constraint failed. `branchless-root`: a session that ended because it was branched, and no branch of it exists; it
-stays closed, and where it is still written to, it is in use though lists call it ended. `stale-branch-marker`: the
-marker of a branch or a reset names a session that is gone; it is harmless. `branch-ledger`: routes, a local policy or
-runtime rows still name a root or branch that was deleted.
+One of four kinds. `rootless-branch`: a branch whose parent row is gone, so each later save of it fails with
+FOREIGN KEY constraint failed. `branchless-root`: a session that ended because it was branched, and no branch
+of it exists; it stays closed, and where it is still written to, it is in use though lists call it ended.
+`stale-branch-marker`: the marker of a branch or a reset names a session that is gone; it is harmless.
+`branch-ledger`: routes, a local policy or runtime rows still name a root or branch that was deleted.
 
 Why it happens
 --------------
-A root or a branch was deleted: releases set the parent of the children to NULL but leave their markers and the end of
-the root, so plain deletes make the second and third kind (never more than a note, unless the root is in use). The first
-and the fourth need a writer that leaves foreign keys off, a partial restore, or a delete that was interrupted.
+A root or a branch was deleted: releases set the parent of the children to NULL but leave their markers and
+the end of the root, so plain deletes make the second and third kind (never more than a note, unless the root
+is in use). The first and the fourth need a writer that leaves foreign keys off, a partial restore, or a
+delete that was interrupted.
 
 Repair
 ------
-Rootless branches are detached by default: the parent becomes NULL and the marker stays, so lists keep showing them. The
-other kinds are only reported unless an answer is chosen: `reopen` clears the end of a root that has no branch, `strip`
-takes a stale marker out of a session that has no parent, `clear` removes routes and the local policy as a delete of a
-newer release does. Runtime rows are not cleared here: dropping them would let a finished request run a second time.
+Rootless branches are detached by default: the parent becomes NULL and the marker stays, so lists keep showing
+them. The other kinds are only reported unless an answer is chosen: `reopen` clears the end of a root that has
+no branch, `strip` takes a stale marker out of a session that has no parent, `clear` removes routes and the
+local policy as a delete of a newer release does. Runtime rows are not cleared here: dropping them would let a
+finished request run a second time.
 
 Safety
 ------
-Choice. Not reported: a root that has any child but sub-agents, or that any marker names; a marker that names the row's
-own parent, or that a continuation inherited; tombstones and terminal ledger keys, which outlive their session by design;
-a missing root that orphaned-messages gives its row back. A marker is stripped only without a parent, because with one the
-row would disappear from lists. A root of a chat is not reopened where no route names it: that would revive a chat whose
-end was deleted. Deleted means: a tombstone of the id, or the marker of a branch that still exists. A route without a
-tombstone is a note, for releases up to 0.19 leave it on every delete. Keys of retired media name a file and no session:
-whether a branch still shows that file is for the store's own clean-up to say. Runtime rows whose table declares its key to
-sessions are foreign-key-violations and are left to that class.
+Choice. Not reported: a root that has any child but sub-agents, or that any marker names; a marker that names
+the row's own parent, or that a continuation inherited; tombstones and terminal ledger keys, which outlive
+their session by design; a missing root that orphaned-messages gives its row back. A marker is stripped only
+without a parent, because with one the row would disappear from lists. A root of a chat is not reopened where
+no route names it: that would revive a chat whose end was deleted. Deleted means: a tombstone of the id, or
+the marker of a branch that still exists. A route without a tombstone is a note, for releases up to 0.19 leave
+it on every delete. Keys of retired media name a file and no session: whether a branch still shows that file
+is for the store's own clean-up to say. Runtime rows whose table declares its key to sessions are
+foreign-key-violations and are left to that class.
 """
 
 from __future__ import annotations
@@ -104,8 +107,8 @@ def _reopen(session_id: Value, key: str, *, chat_without_route: bool) -> Remedy:
 
 
 def _stale_markers(context: ScanContext) -> Iterator[Finding]:
-    for session, marker, named, has_parent in DAMAGE.rows(context, "find-markers"):
-        session_id, missing = text(session), text(named)
+    for session, name, named, has_parent in DAMAGE.rows(context, "find-markers"):
+        session_id, marker, missing = text(session), str(name), text(named)
         key = f"{marker}:{printable(session_id)}"
         if has_parent:
             reason = "it has a parent: without the marker it would disappear from lists"

@@ -2,23 +2,24 @@
 
 What it means
 -------------
-Messages can be read, and every check of the file says it is well; but each statement that writes, changes or deletes a
-message fails, because the triggers of the index cannot run. No repair of messages is planned for such a file.
+Messages can be read, and every check of the file says it is well; but each statement that writes, changes or
+deletes a message fails, because the triggers of the index cannot run. No repair of messages is planned for
+such a file.
 
 Why it happens
 --------------
-The store made the index with a tokenizer of its own (a `cjk` extension, say) or with a newer SQLite, and the engine at
-work now lacks it: another Python, another machine, a container without the extension.
+The store made the index with a tokenizer of its own (a `cjk` extension, say) or with a newer SQLite, and the
+engine at work now lacks it: another Python, another machine, a container without the extension.
 
 Repair
 ------
-By hand: work with an engine that has the tokenizer, or let Hermes rebuild the index with one that the engine has. The
-index is made from messages, so nothing is lost with it.
+By hand: work with an engine that has the tokenizer, or let Hermes rebuild the index with one that the engine
+has. The index is made from messages, so nothing is lost with it.
 
 Safety
 ------
-Manual. The answer comes from the engine's own list of tokenizers; the index is not opened. A file without a trigram
-index is a poorer search, not damage.
+Manual. The answer comes from the engine's own list of tokenizers; the index is not opened. A file without a
+trigram index is a poorer search, not damage.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def _find(context: ScanContext) -> Iterable[Finding]:
         yield DAMAGE.finding(
             table=index,
             key=index,
-            message=f"the engine has no tokenizer {tokenizer!r}: messages can be read, but not one can be written, "
-            "changed or deleted",
+            message=f"the engine has no tokenizer {tokenizer!r}: messages can be read, but not one can be "
+            "written, changed or deleted",
             evidence={"index": index, "tokenizer": tokenizer},
         )
 

@@ -2,24 +2,24 @@
 
 What it means
 -------------
-Rows that Hermes was told are saved are not in what another process reads. Either a process writes to a `-wal` or `-shm`
-that was deleted under it and lives only as long as that process, or a crash left a rollback journal that has not been
-played back yet. Whoever joins such a file in the usual way can lose these rows for good.
+Rows that Hermes was told are saved are not in what another process reads. Either a process writes to a `-wal`
+or `-shm` that was deleted under it and lives only as long as that process, or a crash left a rollback journal
+that has not been played back yet. Whoever joins such a file in the usual way can lose these rows for good.
 
 Why it happens
 --------------
-Somebody deleted the sidecars, or opened and closed the live file with a program that removes them; a folder was
-restored while a process ran; a process in rollback journal mode died in the middle of a transaction.
+Somebody deleted the sidecars, or opened and closed the live file with a program that removes them; a folder
+was restored while a process ran; a process in rollback journal mode died in the middle of a transaction.
 
 Repair
 ------
-By hand: let the process that holds the deleted sidecar finish and copy its rows out first, as the runbook says. Never
-delete a `-wal`, `-shm` or `-journal` by hand: that is what loses the rows.
+By hand: let the process that holds the deleted sidecar finish and copy its rows out first, as the runbook
+says. Never delete a `-wal`, `-shm` or `-journal` by hand: that is what loses the rows.
 
 Safety
 ------
-Manual. Only what lies on disk and what other processes hold is looked at, before SQLite opens the file; the rows are
-not judged and nothing is planned. A large `-wal` that is still there under its name is no damage.
+Manual. Only what lies on disk and what other processes hold is looked at, before SQLite opens the file; the
+rows are not judged and nothing is planned. A large `-wal` that is still there under its name is no damage.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def _find(context: ScanContext) -> Iterable[Finding]:
             table="",
             key=f"{state.path.name}-journal",
             kind="hot-journal",
-            message="a transaction was cut off and its journal not played back: the file is half-written until Hermes "
-            "opens it again; keep the -journal file",
+            message="a transaction was cut off and its journal not played back: the file is half-written "
+            "until Hermes opens it again; keep the -journal file",
             evidence={"holders": [holder.pid for holder in state.holders.processes]},
         )
 

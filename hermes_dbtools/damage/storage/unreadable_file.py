@@ -2,23 +2,26 @@
 
 What it means
 -------------
-Not one row of this file can be read as it stands. Hermes either fails to start with it or, where the file is empty,
-starts a new history without saying so.
+Not one row of this file can be read as it stands. Hermes either fails to start with it or, where the file is
+empty, starts a new history without saying so.
 
 Why it happens
 --------------
-A crash or a full disk while the file was written or copied; a sync client, an operating system update or a backup
-that put zeroes or another file in its place; a copy that stopped half-way. Public reports show 95 MB of zero bytes
-after a system update, a file of 0 bytes after a crash, and a first page torn by an out-of-memory kill.
+A crash or a full disk while the file was written or copied; a sync client, an operating system update or a
+backup that put zeroes or another file in its place; a copy that stopped half-way. Public reports show 95 MB
+of zero bytes after a system update, a file of 0 bytes after a crash, and a first page torn by an
+out-of-memory kill.
 
 Repair
 ------
-By hand, from a backup or from what a copy still holds: the runbook says in which order to look. Nothing is planned.
+By hand, from a backup or from what a copy still holds: the runbook says in which order to look. Nothing is
+planned.
 
 Safety
 ------
-Manual. The file is looked at before SQLite opens anything, because opening an empty file for writing would make it a
-new, empty database. A missing file, a folder, a FIFO or a file without permission is not damage: nothing was looked at.
+Manual. The file is looked at before SQLite opens anything, because opening an empty file for writing would
+make it a new, empty database. A missing file, a folder, a FIFO or a file without permission is not damage:
+nothing was looked at.
 """
 
 from __future__ import annotations
@@ -29,10 +32,11 @@ from ...model import Finding, Safety, Severity
 from .._declare import ScanContext, declare
 
 MESSAGES: Mapping[str, str] = {
-    "empty": "the file is 0 bytes long: no row is left in it; stop Hermes before it starts a new history here",
-    "zeroes": "the file holds nothing but zero bytes: no row is left in it; look for a backup or a `-wal` beside it",
-    "wrong-header": "the file does not begin with an SQLite header: another file, encrypted, or page 1 is overwritten; work on a copy",
-    "truncated": "the file is shorter than its own header says: its end is cut off; stop Hermes and work on a copy",
+    "empty": "the file is 0 bytes long: no row is left; stop Hermes before it starts anew here",
+    "zeroes": "the file holds only zero bytes: no row is left; look for a backup, or a -wal",
+    "wrong-header": "the file does not begin as an SQLite database does: it is another file, or its "
+    "first page is overwritten; work on a copy",
+    "truncated": "the file is shorter than its header says: its end is cut off; work on a copy",
 }
 
 

@@ -2,14 +2,14 @@
 
 What it means
 -------------
-Every reader of the store asks for messages whose flag is 1. Where it is NULL the message is on disk but neither shown,
-nor sent to the model, nor found again: the conversation seems to start anew.
+Every reader of the store asks for messages whose flag is 1. Where it is NULL the message is on disk but
+neither shown, nor sent to the model, nor found again: the conversation seems to start anew.
 
 Why it happens
 --------------
-The column was added to an older file without its NOT NULL and its default (a hand-made or interrupted upgrade, a
-restored table), so rows written by code that relies on the default get NULL. Newer releases set the flag when they
-open the store for writing, which is why a running gateway shows it most.
+The column was added to an older file without its NOT NULL and its default (a hand-made or interrupted
+upgrade, a restored table), so rows written by code that relies on the default get NULL. Newer releases set
+the flag when they open the store for writing, which is why a running gateway shows it most.
 
 Repair
 ------
