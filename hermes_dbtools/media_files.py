@@ -199,12 +199,10 @@ def _mode(path: str) -> int | None:
 def _files(folder: str, digests: set[str], depth: int) -> Iterator[tuple[str, os.stat_result]]:
     try:
         with os.scandir(folder) as listing:
-            entries = sorted(listing, key=lambda entry: entry.name)
+            kept = [entry for entry in listing if entry.name in digests or not SHA256.fullmatch(entry.name)]
     except OSError:
         return
-    for entry in entries:
-        if SHA256.fullmatch(entry.name) and entry.name not in digests:
-            continue
+    for entry in sorted(kept, key=lambda entry: entry.name):
         if entry.is_dir(follow_symlinks=False):
             if depth:
                 yield from _files(entry.path, digests, depth - 1)

@@ -30,6 +30,10 @@ def remedy(finding: Finding, answer: str) -> Remedy:
     return next(one for one in finding.remedies if one.answer == answer)
 
 
+def key(seq: int, path: str) -> str:
+    return f"{seq} {hashlib.sha256(path.encode()).hexdigest()[:16]}"
+
+
 def drop(home: MediaHome) -> None:
     with home.looking(writable=True) as context:
         for finding in list(DAMAGE.find(context)):
@@ -71,8 +75,9 @@ def test_a_missing_api_image_of_a_settled_turn_is_an_error(home: MediaHome) -> N
     assert (finding.kind, finding.severity.word, finding.key) == (
         "held-missing",
         "error",
-        f"{seq} $.api_turn_v1.media[1]",
+        key(seq, entry["path"]),
     )
+    assert finding.evidence["places"] == ["api_image $.api_turn_v1.media[1]"]
     assert "all image clean-up is stopped" in finding.message
     assert finding.session_ids == (home.sessions.plain[0],)
     assert finding.evidence["sha256"] == entry["sha256"]
@@ -136,7 +141,7 @@ def test_a_home_behind_a_link_is_judged_by_the_real_path(home: MediaHome, tmp_pa
     assert linked.found() == []
     spelt = str(entry["path"]).replace(str(home.home.root), str(behind))
     home.admit(entry | {"path": spelt})
-    assert [one.key for one in linked.found()] == [f"{seq + 1} $.api_turn_v1.media[0]"]
+    assert [one.key for one in linked.found()] == [key(seq + 1, spelt)]
 
 
 def test_values_that_are_no_references_stop_nothing(home: MediaHome) -> None:
@@ -187,6 +192,18 @@ def test_drop_takes_out_the_dead_entries_and_nothing_else(home: MediaHome) -> No
     ((text,),) = execute(home.database, "SELECT payload_json FROM session_admissions WHERE seq = ?", [seq])
     assert json.loads(text) == payload | {"api_turn_v1": {"media": [whole, *others], "history": []}}
     assert home.found() == []
+
+
+def test_a_drop_leaves_the_keys_of_other_findings_as_they_are(home: MediaHome) -> None:
+    home.admit(gone(home, b"1"), gone(home, b"2"))
+    first, second = home.found()
+    step = remedy(first, "drop").step
+    assert step is not None
+    with home.looking(writable=True) as context:
+        query = queries.choose(DAMAGE.sql, "drop-held", context.has)
+        assert query is not None
+        context.connection.execute(query.sql, dict(step.statements[0].bindings))
+        assert [one.key for one in DAMAGE.find(context)] == [second.key]
 
 
 def test_a_drop_that_finds_nothing_left_changes_nothing(home: MediaHome) -> None:

@@ -18,7 +18,7 @@ from tests.shapes.make import execute_many
 
 SESSIONS, IMAGES = 2_000, 100_000
 MISSING, OUTSIDE = range(5_000, IMAGES, 14_000), range(9_999, IMAGES, 33_000)
-PEAK = 40_000_000
+PEAK = 4_000_000
 """Bytes that Python may hold at once while it looks."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -126,7 +127,8 @@ def put_back(
 
 def _single(damage: Damage, one: Broken, copies: Copies) -> Finding:
     reference = one.reference
-    key = f"{reference.key} {reference.place}"
+    # Places move when an entry before them is dropped, so the key is made of the path.
+    key = f"{reference.key} {hashlib.sha256(one.path.encode('utf-8', 'backslashreplace')).hexdigest()[:16]}"
     kind = {
         State.MISSING: "held-missing",
         State.NOT_REGULAR: "held-not-regular",
