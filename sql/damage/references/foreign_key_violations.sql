@@ -1,5 +1,5 @@
--- Declared keys that no other class of this family looks at. SQLite checks them itself, table by table, so that the keys
--- of large tables that are looked at elsewhere cost nothing here.
+-- Declared keys that no other class of this family looks at. SQLite checks them itself, table by table, so that the
+-- keys of large tables that are looked at elsewhere cost nothing here.
 
 -- name: find
 -- One row per declared key of a table that some row breaks: the number of the key and how many rows break it.

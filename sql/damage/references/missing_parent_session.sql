@@ -2,8 +2,9 @@
 
 -- name: find
 -- needs: index:idx_messages_session
--- One row per session with a missing parent: both ids and how they are stored, which markers name that parent, whether it
--- is a helper's run, whether a delegate marker is set at all, and whether messages or a tombstone carry the parent's id.
+-- One row per session with a missing parent: both ids and how they are stored, which markers name that parent,
+-- whether it is a helper's run, whether a delegate marker is set at all, and whether messages or a tombstone carry
+-- the parent's id.
 SELECT CAST(c.id AS BLOB), typeof(c.id), CAST(c.parent_session_id AS BLOB), typeof(c.parent_session_id),
        CASE WHEN json_valid(c.model_config)
             THEN json_extract(c.model_config, '$._branched_from') IS c.parent_session_id ELSE 0 END,
@@ -24,13 +25,15 @@ SELECT CAST(c.id AS BLOB), typeof(c.id), CAST(c.parent_session_id AS BLOB), type
  ORDER BY c.id;
 
 -- name: find
--- The same from the tables alone: for a file without the index, and for a second look that no stale index can deceive.
+-- The same from the tables alone: for a file without the index, and for a second look that no stale index can
+-- deceive.
 WITH
   lost AS MATERIALIZED (
     SELECT c.id, c.parent_session_id, c.source,
            CASE WHEN json_valid(c.model_config) THEN c.model_config ELSE '{}' END AS config
       FROM sessions AS c NOT INDEXED
-     WHERE c.parent_session_id NOT IN (SELECT p.id FROM sessions AS p NOT INDEXED WHERE p.id IS NOT NULL)),
+     WHERE c.parent_session_id IS NOT NULL
+       AND c.parent_session_id NOT IN (SELECT p.id FROM sessions AS p NOT INDEXED WHERE p.id IS NOT NULL)),
   spoken AS MATERIALIZED (
     SELECT DISTINCT m.session_id AS id
       FROM messages AS m NOT INDEXED

@@ -2,10 +2,12 @@
 
 -- name: prompts
 -- needs: sessions.system_prompt_hash
--- One row per missing prompt and session that names it: the hash, how it is stored, the session id, how that is stored.
+-- One row per missing prompt and session that names it: the hash, how it is stored, the session id, how that is
+-- stored.
 SELECT CAST(c.system_prompt_hash AS BLOB), typeof(c.system_prompt_hash), CAST(c.id AS BLOB), typeof(c.id)
   FROM sessions AS c
- WHERE c.system_prompt_hash NOT IN (SELECT p.hash FROM system_prompts AS p NOT INDEXED WHERE p.hash IS NOT NULL)
+ WHERE c.system_prompt_hash IS NOT NULL
+   AND c.system_prompt_hash NOT IN (SELECT p.hash FROM system_prompts AS p NOT INDEXED WHERE p.hash IS NOT NULL)
  ORDER BY c.system_prompt_hash, c.id;
 
 -- name: tools
@@ -13,7 +15,8 @@ SELECT CAST(c.system_prompt_hash AS BLOB), typeof(c.system_prompt_hash), CAST(c.
 -- The same for lists of tool names. No key is declared there, so only what looks like a hash is taken for one.
 SELECT CAST(c.tool_names AS BLOB), typeof(c.tool_names), CAST(c.id AS BLOB), typeof(c.id)
   FROM sessions AS c
- WHERE c.tool_names NOT IN (SELECT p.hash FROM system_prompts AS p NOT INDEXED WHERE p.hash IS NOT NULL)
+ WHERE c.tool_names IS NOT NULL
+   AND c.tool_names NOT IN (SELECT p.hash FROM system_prompts AS p NOT INDEXED WHERE p.hash IS NOT NULL)
    AND typeof(c.tool_names) = 'text'
    AND length(c.tool_names) = 64
    AND c.tool_names NOT GLOB '*[^0-9a-f]*'

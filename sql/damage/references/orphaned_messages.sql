@@ -72,7 +72,8 @@ SELECT CAST(session_id AS BLOB), typeof(session_id),
 
 -- name: find
 -- needs: messages.active
--- The same from the tables alone: for a file without the index, and for a second look that no stale index can deceive.
+-- The same from the tables alone: for a file without the index, and for a second look that no stale index can
+-- deceive.
 WITH
   orphans AS MATERIALIZED (
     SELECT m.id, m.session_id, m.active IS NOT 0 AS active,
@@ -84,7 +85,8 @@ WITH
            CASE WHEN typeof(m.timestamp) IN ('integer', 'real') AND m.timestamp > 0 AND m.timestamp < 4.2e9
                 THEN m.timestamp END AS moment
       FROM messages AS m NOT INDEXED
-     WHERE m.session_id NOT IN (SELECT s.id FROM sessions AS s NOT INDEXED WHERE s.id IS NOT NULL))
+     WHERE m.session_id IS NOT NULL
+       AND m.session_id NOT IN (SELECT s.id FROM sessions AS s NOT INDEXED WHERE s.id IS NOT NULL))
 SELECT CAST(session_id AS BLOB), typeof(session_id),
        EXISTS (SELECT 1 FROM state_meta AS t WHERE t.key = 'gateway.retired_session.v1.' || session_id),
        count(*), sum(active), sum(calls), sum(CASE WHEN active THEN calls ELSE 0 END), sum(bytes),
@@ -106,7 +108,8 @@ WITH
            CASE WHEN typeof(m.timestamp) IN ('integer', 'real') AND m.timestamp > 0 AND m.timestamp < 4.2e9
                 THEN m.timestamp END AS moment
       FROM messages AS m NOT INDEXED
-     WHERE m.session_id NOT IN (SELECT s.id FROM sessions AS s NOT INDEXED WHERE s.id IS NOT NULL))
+     WHERE m.session_id IS NOT NULL
+       AND m.session_id NOT IN (SELECT s.id FROM sessions AS s NOT INDEXED WHERE s.id IS NOT NULL))
 SELECT CAST(session_id AS BLOB), typeof(session_id),
        EXISTS (SELECT 1 FROM state_meta AS t WHERE t.key = 'gateway.retired_session.v1.' || session_id),
        count(*), count(*), sum(calls), sum(calls), sum(bytes),
@@ -120,8 +123,8 @@ SELECT CAST(session_id AS BLOB), typeof(session_id),
 SELECT (SELECT count(*) FROM messages), EXISTS (SELECT 1 FROM sessions);
 
 -- name: children
--- One row per session whose parent row is gone: the parent, the session, whether it is a helper's run, its start where
--- that can be a time, and whether one of its markers names that parent.
+-- One row per session whose parent row is gone: the parent, the session, whether it is a helper's run, its start
+-- where that can be a time, and whether one of its markers names that parent.
 SELECT CAST(c.parent_session_id AS BLOB), typeof(c.parent_session_id), CAST(c.id AS BLOB), typeof(c.id),
        c.source IN ('subagent', 'tool'),
        CASE WHEN typeof(c.started_at) IN ('integer', 'real') AND c.started_at > 0 AND c.started_at < 4.2e9
@@ -132,7 +135,8 @@ SELECT CAST(c.parent_session_id AS BLOB), typeof(c.parent_session_id), CAST(c.id
                  OR json_extract(c.model_config, '$._reset_from') IS c.parent_session_id
             ELSE 0 END
   FROM sessions AS c NOT INDEXED
- WHERE c.parent_session_id NOT IN (SELECT s.id FROM sessions AS s NOT INDEXED WHERE s.id IS NOT NULL)
+ WHERE c.parent_session_id IS NOT NULL
+   AND c.parent_session_id NOT IN (SELECT s.id FROM sessions AS s NOT INDEXED WHERE s.id IS NOT NULL)
  ORDER BY c.parent_session_id, c.id;
 
 -- name: usage
@@ -140,7 +144,8 @@ SELECT CAST(c.parent_session_id AS BLOB), typeof(c.parent_session_id), CAST(c.id
 -- One row per missing session id: how many usage rows by model name it.
 SELECT CAST(u.session_id AS BLOB), typeof(u.session_id), count(*)
   FROM session_model_usage AS u NOT INDEXED
- WHERE u.session_id NOT IN (SELECT s.id FROM sessions AS s NOT INDEXED WHERE s.id IS NOT NULL)
+ WHERE u.session_id IS NOT NULL
+   AND u.session_id NOT IN (SELECT s.id FROM sessions AS s NOT INDEXED WHERE s.id IS NOT NULL)
  GROUP BY u.session_id
  ORDER BY u.session_id;
 
@@ -149,7 +154,8 @@ SELECT CAST(u.session_id AS BLOB), typeof(u.session_id), count(*)
 -- One row per missing session id: how many usage rows by day name it.
 SELECT CAST(u.session_id AS BLOB), typeof(u.session_id), count(*)
   FROM session_daily_usage AS u NOT INDEXED
- WHERE u.session_id NOT IN (SELECT s.id FROM sessions AS s NOT INDEXED WHERE s.id IS NOT NULL)
+ WHERE u.session_id IS NOT NULL
+   AND u.session_id NOT IN (SELECT s.id FROM sessions AS s NOT INDEXED WHERE s.id IS NOT NULL)
  GROUP BY u.session_id
  ORDER BY u.session_id;
 
@@ -158,7 +164,8 @@ SELECT CAST(u.session_id AS BLOB), typeof(u.session_id), count(*)
 -- One row per missing session id: how many topic bindings name it.
 SELECT CAST(b.session_id AS BLOB), typeof(b.session_id), count(*)
   FROM telegram_dm_topic_bindings AS b NOT INDEXED
- WHERE b.session_id NOT IN (SELECT s.id FROM sessions AS s NOT INDEXED WHERE s.id IS NOT NULL)
+ WHERE b.session_id IS NOT NULL
+   AND b.session_id NOT IN (SELECT s.id FROM sessions AS s NOT INDEXED WHERE s.id IS NOT NULL)
  GROUP BY b.session_id
  ORDER BY b.session_id;
 
@@ -181,7 +188,8 @@ SELECT CAST(s.id AS BLOB)
 
 -- name: adopt
 -- needs: sessions.archived sessions.hidden sessions.pinned sessions.profile_name sessions.last_activity_at
--- The session row again, for messages that still have none; listed, open unless compression closed it, without parent.
+-- The session row again, for messages that still have none; listed, open unless compression closed it, without
+-- parent.
 INSERT INTO sessions (id, source, started_at, ended_at, end_reason, message_count, tool_call_count,
                       archived, hidden, pinned, profile_name, last_activity_at)
 SELECT CAST(:id AS TEXT), :source, coalesce(:started_at, unixepoch('subsec')), :ended_at, :end_reason,
