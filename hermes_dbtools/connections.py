@@ -85,7 +85,8 @@ def open_for_repair(path: Path, *, foreign_keys: bool, held: bool) -> apsw.Conne
 
 def checkpoint_passive(connection: apsw.Connection) -> None:
     """Move what can be moved from the `-wal` into the database without waiting for anybody."""
-    with contextlib.suppress(apsw.BusyError):  # another process runs a checkpoint at this moment: as good
+    # Every commit is durable in the `-wal`: what a checkpoint cannot do now, the next one does.
+    with contextlib.suppress(apsw.Error):
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
 

@@ -1,4 +1,4 @@
-"""Processes that use a database as the store does, by stdlib sqlite3: it must never meet apsw in one process."""
+"""Processes that use a database as the store does: by stdlib sqlite3, never in one process with apsw."""
 
 from __future__ import annotations
 

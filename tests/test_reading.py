@@ -13,7 +13,9 @@ import pytest
 
 from hermes_dbtools import copies
 from hermes_dbtools.database import STARTS, Reading, examine, read, verify_file
+from hermes_dbtools.file_marks import Moved
 from hermes_dbtools.model import CouldNotLook
+from hermes_dbtools.opening import opened
 
 from .live_writers import Writer, appender, crashed, files_of, unprivileged, writer, written
 
@@ -276,6 +278,28 @@ def test_a_file_that_always_moves_is_given_up(tmp_path: Path) -> None:
     assert calls == [2 + 2 * turn for turn in range(STARTS)]
 
 
+def test_sidecars_that_go_between_the_look_and_the_open_are_not_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with writer(path, *WAL) as other:
+        state = examine(path)
+        other.close()
+    with pytest.raises(Moved), opened(state, pause_writers=False):
+        pytest.fail("it must not be opened as it was")
+    assert list(files_of(path)) == [""]
+
+
+def test_a_writer_that_ends_during_a_live_read_leaves_the_reader_its_state(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with writer(path, *WAL) as other:
+
+        def body(reading: Reading) -> int:
+            other.close()
+            return count(reading)
+
+        assert read(path, body) == 2
+    assert read(path, count) == 2
+
+
 def test_fifty_reads_beside_a_live_writer_give_it_no_error(tmp_path: Path) -> None:
     path = written(tmp_path / "state.db", *WAL)
     with writer(path, "SELECT * FROM item"), appender(path, 0.002) as result:
@@ -491,5 +515,5 @@ def test_a_file_of_another_user_is_one_line(shared_folder: Path, closed: str) ->
 def test_the_helper_process_reports_its_errors(tmp_path: Path) -> None:
     process = Writer(written(tmp_path / "state.db", *ROLLBACK))
     with pytest.raises(AssertionError, match="no such table"):
-        process.sql("SELECT * FROM nothing")
+        process.sql("SELECT * FROM no_such_table")
     process.close()
