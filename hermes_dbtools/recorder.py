@@ -49,6 +49,12 @@ class Recorder:
         self.changes = Changes()
         self._write(MAGIC)
         self._session = self._attach()
+        self._others = False
+
+    def note(self, table: str, direct: int, total: int) -> None:
+        """Count what one statement changed in its table; `total` includes triggers and foreign key actions."""
+        self.changes.direct[table] += direct
+        self._others = self._others or total != direct
 
     def batch_full(self) -> bool:
         """Whether the recorder holds as much as it should keep in memory."""
@@ -60,7 +66,9 @@ class Recorder:
             return
         changeset = self._session.changeset()
         self._session.close()
-        self._count(changeset)
+        if self._others:
+            self._count_others(changeset)
+            self._others = False
         self._write(len(changeset).to_bytes(8, "big"))
         self._write(changeset)
         self._session = self._attach()
@@ -87,12 +95,10 @@ class Recorder:
         self._undo.write(data)
         self._digest.update(data)
 
-    def _count(self, changeset: bytes) -> None:
+    def _count_others(self, changeset: bytes) -> None:
         for change in apsw.Changeset.iter(changeset):
             if change.indirect:
                 self.changes.indirect[(change.name, change.op)] += 1
-            else:
-                self.changes.direct[change.name] += 1
 
 
 def batches_backwards(path: Path, sha256: str) -> Iterator[bytes]:

@@ -6,7 +6,8 @@ new foreign key violation, no change that nobody planned. Any surprise raises, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -14,9 +15,9 @@ import apsw
 
 from . import queries, search_index, violations
 from .damage import REGISTRY
-from .damage._declare import Damage, ScanContext
+from .damage._declare import Damage, ScanContext, whole
 from .guard import live_sessions
-from .model import RolledBack, StalePlan, Statement, Step
+from .model import RolledBack, StalePlan, Statement, Step, Value
 from .recorder import BATCH_BYTES, BATCH_ROWS, Changes, Recorder
 from .shape import Shape
 
@@ -31,13 +32,24 @@ DERIVED_MESSAGE_TRIGGERS = (
 
 
 @dataclass(frozen=True, slots=True)
+class Range:
+    """The keys that one run of a statement changes, lowest first."""
+
+    keys: array[int]
+
+
+Cuts = Mapping[tuple[str, str, str], tuple[Range, ...]]
+"""Ranges by class, key of the finding and block."""
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What a transaction did, before its COMMIT."""
 
     changes: Changes
     undo_sha256: str
     violations_before: frozenset[int]
-    touched_messages: tuple[int, ...]
+    touched_messages: array[int]
     search: search_index.Upkeep
 
 
@@ -55,8 +67,9 @@ def run_plan(
     refuse_live(context, steps, held)
     refuse_stale(context, damages, steps)
     tables = violations.with_referrers(shape, {s.table for step in steps for s in step.statements})
-    before = violations.digests(violations.find_violations(connection, shape, tables))
-    touched = touch_messages(context, damages, steps)
+    before = violations.numbers(connection, shape, tables)
+    cuts = cut_ranges(context, damages, steps)
+    touched = touch_messages(connection, steps, cuts)
     upkeep = choose_upkeep(context, steps)
     search_index.register_tokenizer(connection, upkeep)
     search_index.begin_change(connection, upkeep)
@@ -64,7 +77,7 @@ def run_plan(
     try:
         for step in steps:
             on_step(step)
-            run_step(context, damages[step.code], step, recorder)
+            run_step(context, damages[step.code], step, cuts, recorder)
         recorder.flush()
         search_index.end_change(connection, upkeep)
         digest = recorder.finish()
@@ -120,33 +133,53 @@ def refuse_stale(context: ScanContext, damages: dict[str, Damage], steps: tuple[
             )
 
 
-def touch_messages(
-    context: ScanContext, damages: dict[str, Damage], steps: tuple[Step, ...]
-) -> tuple[int, ...]:
-    """List the messages that the steps remove or insert in `temp.touched_messages`, for the upkeep of search."""
-    connection = context.connection
+def cut_ranges(context: ScanContext, damages: Mapping[str, Damage], steps: Iterable[Step]) -> Cuts:
+    """The ranges of keys by which each statement that can be cut is run."""
+    return {
+        (step.code, step.key, statement.block): tuple(
+            _cut(damages[step.code].rows(context, statement.split, statement.bindings))
+        )
+        for step in steps
+        for statement in step.statements
+        if statement.split is not None
+    }
+
+
+def touch_messages(connection: apsw.Connection, steps: Iterable[Step], cuts: Cuts) -> array[int]:
+    """List the messages that the steps remove in `temp.touched_messages`, for the upkeep of search."""
     connection.execute(queries.statement("apply", "touched-table"))
     connection.execute(queries.statement("apply", "forget-touched"))
-    touch = queries.statement("apply", "touch")
+    touched = array("q")
     for step in steps:
         for statement in step.statements:
-            if statement.table == "messages" and statement.operation == "delete":
-                keys = split_keys(context, damages[step.code], statement)
-                connection.executemany(touch, ({"id": key} for key, _size in keys))
-    return tuple(row[0] for row in connection.execute(queries.statement("apply", "touched")))
+            if (statement.table, statement.operation) == ("messages", "delete"):
+                for one in cuts[step.code, step.key, statement.block]:
+                    touched.extend(one.keys)
+    if touched:
+        connection.execute(queries.statement("apply", "touch"), {"ids": apsw.carray(touched)})
+    return touched
 
 
-def run_step(context: ScanContext, damage: Damage, step: Step, recorder: Recorder) -> None:
+def run_step(
+    context: ScanContext,
+    damage: Damage,
+    step: Step,
+    cuts: Cuts,
+    recorder: Recorder,
+) -> None:
     """Run the statements of a step; each must change exactly its expected rows."""
+    connection = context.connection
     for statement in step.statements:
+        query = queries.choose(damage.sql, statement.block, context.has)
+        if query is None:
+            raise StalePlan(f"{step.slug}: this file lacks what its repair {statement.block!r} needs")
         changed = 0
-        for bindings in _ranges(context, damage, statement):
-            query = queries.choose(damage.sql, statement.block, context.has)
-            if query is None:
-                raise StalePlan(f"{step.slug}: this file lacks what its repair {statement.block!r} needs")
-            context.connection.execute(query.sql, bindings)
-            changed += context.connection.changes()
-            if statement.split or recorder.batch_full():
+        for bindings in _bindings(step, statement, cuts):
+            total = connection.total_changes()
+            connection.execute(query.sql, bindings)
+            changed += connection.changes()
+            recorder.note(statement.table, connection.changes(), connection.total_changes() - total)
+            if recorder.batch_full():
                 recorder.flush()
         if changed != statement.expect:
             raise RolledBack(
@@ -181,37 +214,34 @@ def refuse_new_violations(
     connection: apsw.Connection, shape: Shape, tables: tuple[str, ...], before: set[int]
 ) -> None:
     """Raise RolledBack when a foreign key is broken that was not before."""
+    if violations.numbers(connection, shape, tables) <= before:
+        return
     for violation in violations.find_violations(connection, shape, tables):
-        if violation.digest() not in before:
+        if violation.number() not in before:
             raise RolledBack(
                 f"the repair would break the foreign key of {violation.table} {violation.key} to {violation.parent}; "
                 "nothing was changed"
             )
 
 
-def split_keys(context: ScanContext, damage: Damage, statement: Statement) -> Iterator[tuple[int, int]]:
-    """(key, bytes) of the rows a statement will change, lowest key first."""
-    if statement.split is None:
-        raise RolledBack(f"{damage.slug}: {statement.block} removes messages without listing them")
-    for key, size in damage.rows(context, statement.split, statement.bindings):
-        if isinstance(key, int):
-            yield key, int(size) if isinstance(size, int) else 0
-
-
-def _ranges(context: ScanContext, damage: Damage, statement: Statement) -> Iterator[dict[str, object]]:
+def _bindings(step: Step, statement: Statement, cuts: Cuts) -> Iterator[dict[str, Value]]:
     if statement.split is None:
         yield dict(statement.bindings)
         return
-    first: int | None = None
-    last = rows = size = 0
-    for key, weight in list(split_keys(context, damage, statement)):
-        if first is not None and (rows >= BATCH_ROWS or size + weight > BATCH_BYTES):
-            yield {**statement.bindings, "first": first, "last": last}
-            first, rows, size = None, 0, 0
-        first = key if first is None else first
-        last, rows, size = key, rows + 1, size + weight
-    if first is not None:
-        yield {**statement.bindings, "first": first, "last": last}
+    for one in cuts[step.code, step.key, statement.block]:
+        yield {**statement.bindings, "first": one.keys[0], "last": one.keys[-1]}
+
+
+def _cut(rows: Iterable[tuple[Value, ...]]) -> Iterator[Range]:
+    keys, size = array("q"), 0
+    for key, weight in rows:
+        if keys and (len(keys) >= BATCH_ROWS or size + whole(weight) > BATCH_BYTES):
+            yield Range(keys)
+            keys, size = array("q"), 0
+        keys.append(whole(key))
+        size += whole(weight)
+    if keys:
+        yield Range(keys)
 
 
 def choose_upkeep(context: ScanContext, steps: Iterable[Step]) -> search_index.Upkeep:

@@ -7,6 +7,7 @@ applied. Whatever has changed since, and would be lost or left dangling, is a co
 from __future__ import annotations
 
 import time
+from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -185,7 +186,8 @@ def _apply_inverses(connection: apsw.Connection, shape: Shape, receipt: Receipt,
     touched = violations.decode((folder / receipts.TOUCHED).read_bytes())
     connection.execute(queries.statement("apply", "touched-table"))
     connection.execute(queries.statement("apply", "forget-touched"))
-    connection.executemany(queries.statement("apply", "touch"), ({"id": key} for key in sorted(touched)))
+    if touched:
+        connection.execute(queries.statement("apply", "touch"), {"ids": apsw.carray(array("q", touched))})
     changes_messages = "messages" in touched_tables
     upkeep = search_index.decide(connection, shape) if changes_messages else search_index.Upkeep(())
     search_index.register_tokenizer(connection, upkeep)
@@ -237,7 +239,7 @@ def _refuse_new_violations(connection: apsw.Connection, shape: Shape, receipt: R
     known = violations.decode((folder / receipts.VIOLATIONS).read_bytes())
     tables = violations.with_referrers(shape, {*receipt.changed, *receipt.cascaded})
     for violation in violations.find_violations(connection, shape, tables):
-        if violation.digest() not in known:
+        if violation.number() not in known:
             key = violation.key[0]
             raise RolledBack(
                 f"undo of {receipt.id}: {violation.table} {key!r} is newer than the repair and points at a row of "

@@ -1,21 +1,22 @@
 """The foreign key violations of some tables as a comparable set; never changes a row.
 
-A violation is kept as an 8-byte digest of (table, primary key, key id): row ids do not survive an undo, and a file with a
-million orphans must not cost hundreds of megabytes.
+A violation is kept as a number of 8 bytes made from (table, primary key, key id): row ids do not survive an undo, and a file
+with a million orphans must not cost hundreds of megabytes.
 """
 
 from __future__ import annotations
 
 import hashlib
+import zlib
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import apsw
 
 from . import queries
 from .model import Value
-from .shape import Shape
+from .shape import Shape, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,10 @@ class Violation:
     parent: str
     key_id: int
 
-    def digest(self) -> int:
-        """A number that is the same whenever the same row breaks the same key."""
+    def number(self) -> int:
+        """A number of 64 bits that is the same whenever the same row breaks the same key."""
+        if len(self.key) == 1 and isinstance(self.key[0], int):
+            return _base(self.table, self.key_id) ^ self.key[0]
         text = repr((self.table, self.key, self.key_id)).encode()
         return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big", signed=True)
 
@@ -47,30 +50,33 @@ def with_referrers(shape: Shape, tables: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in shape.canonical_tables if name.lower() in reached)
 
 
-def find_violations(connection: apsw.Connection, shape: Shape, tables: Iterable[str]) -> Iterable[Violation]:
+def find_violations(connection: apsw.Connection, shape: Shape, tables: Iterable[str]) -> Iterator[Violation]:
     """Every violation of these tables' declared keys."""
-    for name in tables:
-        table = shape.tables[name]
-        if not table.foreign_keys:
-            continue
-        integer_key = (
-            len(table.primary_key) == 1 and table.columns[table.primary_key[0]].type.upper() == "INTEGER"
-        )
-        for place, (_table, rowid, parent, key_id) in enumerate(
-            connection.execute(f"PRAGMA foreign_key_check({queries.quote(name)})")
-        ):
+    for table in _with_keys(shape, tables):
+        by_rowid = _rowid_is_key(table)
+        for place, (_table, rowid, parent, key_id) in enumerate(_check(connection, table.name)):
             if rowid is None:
                 key: tuple[Value, ...] = (place,)
-            elif integer_key or not table.primary_key:
+            elif by_rowid:
                 key = (rowid,)
             else:
-                key = _key(connection, name, table.primary_key, rowid)
-            yield Violation(name, key, parent, key_id)
+                key = _key(connection, table.name, table.primary_key, rowid)
+            yield Violation(table.name, key, parent, key_id)
 
 
-def digests(violations: Iterable[Violation]) -> set[int]:
-    """The violations as a set of digests."""
-    return {violation.digest() for violation in violations}
+def numbers(connection: apsw.Connection, shape: Shape, tables: Iterable[str]) -> set[int]:
+    """The numbers of all violations of these tables, without an object for each: there may be a million."""
+    found: set[int] = set()
+    for table in _with_keys(shape, tables):
+        if _rowid_is_key(table):
+            bases: dict[int, int] = {}
+            for _table, rowid, _parent, key_id in _check(connection, table.name):
+                if key_id not in bases:
+                    bases[key_id] = _base(table.name, key_id)
+                found.add(bases[key_id] ^ rowid)
+        else:
+            found.update(one.number() for one in find_violations(connection, shape, (table.name,)))
+    return found
 
 
 def encode(numbers: Iterable[int]) -> bytes:
@@ -83,6 +89,28 @@ def decode(content: bytes) -> set[int]:
     values = array("q")
     values.frombytes(content)
     return set(values)
+
+
+def _with_keys(shape: Shape, tables: Iterable[str]) -> Iterator[Table]:
+    return (shape.tables[name] for name in tables if shape.tables[name].foreign_keys)
+
+
+def _rowid_is_key(table: Table) -> bool:
+    if table.without_rowid:
+        return False
+    key = table.primary_key
+    return not key or (len(key) == 1 and table.columns[key[0]].type.upper() == "INTEGER")
+
+
+def _check(connection: apsw.Connection, table: str) -> apsw.Cursor:
+    return connection.execute(f"PRAGMA foreign_key_check({queries.quote(table)})")
+
+
+def _base(table: str, key_id: int) -> int:
+    """The high half of the numbers of one key; the low half is the row's id."""
+    return int.from_bytes(
+        zlib.crc32(f"{table} {key_id}".encode()).to_bytes(4, "big") + bytes(4), "big", signed=True
+    )
 
 
 def _key(connection: apsw.Connection, table: str, columns: tuple[str, ...], rowid: int) -> tuple[Value, ...]:

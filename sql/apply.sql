@@ -30,12 +30,8 @@ CREATE TEMP TABLE IF NOT EXISTS touched_messages (id INTEGER PRIMARY KEY);
 DELETE FROM temp.touched_messages;
 
 -- name: touch
--- Adds one message to the list.
-INSERT OR IGNORE INTO temp.touched_messages (id) VALUES (:id);
-
--- name: touched
--- The list, lowest id first.
-SELECT id FROM temp.touched_messages ORDER BY id;
+-- Adds messages to the list; the ids come as an array.
+INSERT OR IGNORE INTO temp.touched_messages (id) SELECT value FROM carray(:ids);
 
 -- name: drop-trigger
 -- Takes a trigger out for the time of an undo; its own text brings it back.

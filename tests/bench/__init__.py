@@ -1,1 +1,0 @@
-"""Ratios of speed and memory, measured in one run."""
