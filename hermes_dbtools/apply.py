@@ -6,6 +6,7 @@ by the next run: the row `hermes_dbtools.repair.<id>` of `state_meta` commits to
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections import Counter
@@ -32,7 +33,7 @@ from . import (
 )
 from .damage._declare import ScanContext
 from .home import Home
-from .model import Plan, Receipt, Refused, RolledBack, Step
+from .model import Plan, Receipt, Refused, RolledBack, Step, ToolError
 from .plan import totals
 from .shape import read_shape
 from .sizes import path_text
@@ -82,9 +83,10 @@ def apply_plan(home: Home, plan: Plan, options: ApplyOptions | None = None) -> R
                 receipt = msgspec.structs.replace(receipt, dbhash_before=dbhash.of_home(home))
             receipt = _write(home, state, plan, folder, receipt, options, held=held)
         except BaseException:
-            settle.discard(folder)
-            rolled_back = msgspec.structs.replace(receipt, status="rolled-back", backup="", undo="")
-            receipts.write(folder, state, rolled_back)
+            # What became of it is asked of the database, for an error may follow its COMMIT; what cannot be
+            # asked or written now stays pending, and the next run settles it.
+            with contextlib.suppress(ToolError, apsw.Error, OSError):
+                settle.give_up(home, folder, state)
             raise
         receipt = files_back.put_back(folder, state, receipt)
         if options.verify:
@@ -158,15 +160,21 @@ def _write(
             mark(connection, receipt.id, "applied")
             commit(connection)
             receipt = msgspec.structs.replace(receipt, lock_seconds=time.perf_counter() - started)
+    except (apsw.Error, OSError) as error:
+        _roll_back(connection)
+        raise RolledBack(f"{home.database}: {error}; nothing was changed") from error
+    else:
         if not held:
             database.checkpoint_passive(connection)
-    except apsw.Error as error:
-        raise RolledBack(f"{home.database}: {error}; nothing was changed") from error
     finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
+        _roll_back(connection)
         connection.close()
     return receipt
+
+
+def _roll_back(connection: apsw.Connection) -> None:
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
 
 
 def _in_transaction(

@@ -26,6 +26,8 @@ VIOLATIONS = "violations"
 TOUCHED = "touched"
 BACKUP = "backup.db"
 
+SCRATCH_SUFFIX = ".new"
+
 MARK_PREFIX = "hermes_dbtools.repair."
 
 
@@ -36,7 +38,10 @@ def new_folder(home: Home, state: FileState, fingerprint: str, now: float) -> Pa
     for attempt in range(1000):
         name = f"{moment}-{fingerprint[:8]}" + (f"-{attempt}" if attempt else "")
         if not (root / name).exists():
-            return private_folder(root / name, state)
+            folder = private_folder(root / name, state)
+            sync_folder(root)
+            sync_folder(home.root)
+            return folder
     raise Refused(f"{root}: too many receipts of one second")
 
 
@@ -47,7 +52,7 @@ def write(folder: Path, state: FileState, receipt: Receipt) -> None:
 
 def write_private(path: Path, state: FileState, content: bytes) -> None:
     """Write a file that only the database's owner may read, synced, replacing what was there in one step."""
-    scratch = path.with_name(path.name + ".new")
+    scratch = path.with_name(path.name + SCRATCH_SUFFIX)
     scratch.unlink(missing_ok=True)
     handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(handle, "wb") as file:
@@ -82,6 +87,11 @@ def read(folder: Path) -> Receipt:
         return documents.decode_receipt((folder / RECEIPT).read_bytes())
     except (OSError, msgspec.MsgspecError, ValueError) as error:
         raise UsageError(f"{folder / RECEIPT}: not a receipt: {error}") from None
+
+
+def without_copies(receipt: Receipt) -> Receipt:
+    """The receipt of a repair that changed nothing: it has neither backup nor undo file."""
+    return msgspec.structs.replace(receipt, backup="", undo="")
 
 
 def settled(receipt: Receipt, marked: Callable[[str], str]) -> Receipt:

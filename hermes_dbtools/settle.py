@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
 import apsw
 
-from . import files_back, queries, receipts
+from . import database, files_back, queries, receipts
 from .database import FileState
 from .home import Home
 from .model import Receipt
@@ -30,27 +31,58 @@ def settle_pending(
 ) -> tuple[Receipt, ...]:
     """Give every receipt but the current one the status that the database proves, and finish what it began.
 
-    Committed: its files are put back. Rolled back: its backup and undo file are removed, since they undo nothing.
+    Committed: its files are put back; one that cannot be keeps it pending, for its finding names the file again.
+    Undone: its files are taken away. Rolled back: its backup and undo file are removed, since they undo nothing.
     """
-    read_mark = mark_of(connection)
-    changed = []
-    for receipt in receipts.read_all(home):
-        if receipt.id == current:
-            continue
-        settled = receipts.settled(receipt, read_mark)
-        if settled.status == receipt.status:
-            continue
-        folder = home.dbtools_dir / receipt.id
-        if settled.status == "committed":
-            settled = files_back.put_back(folder, state, settled)
-        elif settled.status == "rolled-back":
-            discard(folder)
-        receipts.write(folder, state, settled)
-        changed.append(settled)
-    return tuple(changed)
+    return _finish(home, state, mark_of(connection), current)
+
+
+def settle_home(home: Home, state: FileState) -> tuple[Receipt, ...]:
+    """The same, by a read connection: for a run that has nothing to write. The caller holds the repair lock."""
+    found = [receipt.id for receipt in receipts.read_all(home)]
+    words = database.read(home.database, lambda reading: {one: mark_of(reading.connection)(one) for one in found})
+    return _finish(home, state, lambda receipt_id: words.get(receipt_id, ""), "")
+
+
+def give_up(home: Home, folder: Path, state: FileState) -> None:
+    """Mark a receipt rolled back and remove what it prepared, unless the database says that it was applied."""
+    receipt = receipts.read(folder)
+    word = database.read(home.database, lambda reading: mark_of(reading.connection)(receipt.id))
+    settled = receipts.settled(receipt, lambda _receipt_id: word)
+    if settled.status == "rolled-back":
+        _write_rolled_back(folder, state, settled)
 
 
 def discard(folder: Path) -> None:
     """Remove the backup and the undo file of a receipt that changed nothing."""
     for name in (receipts.BACKUP, receipts.UNDO, receipts.VIOLATIONS, receipts.TOUCHED):
         (folder / name).unlink(missing_ok=True)
+        (folder / f"{name}{receipts.SCRATCH_SUFFIX}").unlink(missing_ok=True)
+
+
+def _finish(
+    home: Home, state: FileState, read_mark: Callable[[str], str], current: str
+) -> tuple[Receipt, ...]:
+    changed = []
+    for receipt in receipts.read_all(home):
+        settled = receipts.settled(receipt, read_mark)
+        if receipt.id == current or settled.status == receipt.status:
+            continue
+        folder = home.dbtools_dir / receipt.id
+        if settled.status == "rolled-back":
+            settled = _write_rolled_back(folder, state, settled)
+        elif settled.status == "committed":
+            with contextlib.suppress(files_back.Unfinished):
+                settled = files_back.put_back(folder, state, settled)
+        else:
+            files_back.take_away(settled)
+            receipts.write(folder, state, settled)
+        changed.append(settled)
+    return tuple(changed)
+
+
+def _write_rolled_back(folder: Path, state: FileState, receipt: Receipt) -> Receipt:
+    discard(folder)
+    receipt = receipts.without_copies(receipt)
+    receipts.write(folder, state, receipt)
+    return receipt
