@@ -33,6 +33,7 @@ import apsw
 from ...model import CouldNotLook, Finding, Safety, Severity
 from ...shape import ForeignKey, Table
 from .._declare import ScanContext, declare, whole
+from ._words import counted
 
 ELSEWHERE = frozenset(
     (
@@ -124,7 +125,7 @@ def _violations(context: ScanContext, table: Table, keys: list[ForeignKey]) -> I
         yield DAMAGE.finding(
             table=table.name,
             key=_named(table, key),
-            message=f"{rows:,} row{'s' * (rows != 1)} name a row of {key.parent} that is gone",
+            message=f"{counted(rows, 'row')} without the row of {key.parent} that the key names",
             evidence={
                 "rows": rows,
                 "parent": key.parent,

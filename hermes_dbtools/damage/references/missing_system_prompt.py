@@ -33,6 +33,7 @@ from itertools import groupby
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
 from .._declare import ScanContext, declare, whole
 from ._adoption import identity
+from ._words import counted
 
 COLUMNS = (("prompts", "system_prompt_hash"), ("tools", "tool_names"))
 TABLE_LOST = "system_prompts is empty and most sessions name a prompt: restore the table from a backup first"
@@ -56,7 +57,7 @@ def _find(context: ScanContext) -> Iterator[Finding]:
         step = DAMAGE.step(
             key=key,
             answer="null",
-            title=f"empty {column} of {len(sessions):,} sessions: prompt {_shown(prompt)} is missing",
+            title=f"empty {column} of {counted(len(sessions), 'session')}: prompt {_shown(prompt)} is missing",
             statements=(Statement(f"null-{block}", {"hash": prompt}, len(sessions), "sessions", "update"),),
             session_ids=sessions,
         )
@@ -64,7 +65,7 @@ def _find(context: ScanContext) -> Iterator[Finding]:
             table="sessions",
             key=key,
             kind=column,
-            message=f"{column} of {_counted(sessions)} names a missing prompt",
+            message=f"{column} of {counted(len(sessions), 'session')} names a missing prompt",
             evidence={"sessions": len(sessions), "hash": _shown(prompt), "prompts_stored": bool(any_prompt)},
             session_ids=sessions,
             remedies=(
@@ -79,10 +80,6 @@ def _missing(context: ScanContext, block: str) -> Iterator[tuple[Value, tuple[Va
     pairs = ((identity(row[0], row[1]), identity(row[2], row[3])) for row in rows)
     for prompt, group in groupby(pairs, key=lambda pair: pair[0]):
         yield prompt, tuple(session for _prompt, session in group)
-
-
-def _counted(sessions: tuple[Value, ...]) -> str:
-    return f"{len(sessions):,} session{'s' * (len(sessions) != 1)}"
 
 
 def _shown(prompt: Value) -> str:

@@ -31,6 +31,7 @@ from collections.abc import Iterator
 from ...model import Finding, Remedy, Safety, Severity, Statement
 from .._declare import ScanContext, declare, printable, whole
 from ._adoption import adopted, identity
+from ._words import counted
 
 TABLE = "telegram_dm_topic_bindings"
 
@@ -44,14 +45,14 @@ def _find(context: ScanContext) -> Iterator[Finding]:
         step = DAMAGE.step(
             key=session_id,
             answer="drop",
-            title=f"drop {rows:,} topic bindings of missing session {printable(session_id)}",
+            title=f"drop {counted(rows, 'topic binding')} of missing session {printable(session_id)}",
             statements=(Statement("drop", {"id": session_id}, rows, TABLE, "delete"),),
             session_ids=(session_id,),
         )
         yield DAMAGE.finding(
             table=TABLE,
             key=session_id,
-            message=f"{rows:,} topic binding{'s' * (rows != 1)} to a session that has no row",
+            message=f"{counted(rows, 'topic binding')} to a session that has no row",
             evidence={"rows": rows, "tombstoned": bool(tombstoned), "has_messages": bool(spoken)},
             session_ids=(session_id,),
             remedies=(Remedy("drop", Safety.LOSSY, step), Remedy("report", Safety.EXACT)),

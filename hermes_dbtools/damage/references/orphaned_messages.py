@@ -35,6 +35,7 @@ from .._declare import ScanContext, declare, printable, whole
 from ._orphans import DEPENDENTS, Orphan, orphans
 from ._profiles import profiles_of
 from ._provenance import RECOVERED, Provenance, has_transcript, provenance
+from ._words import counted
 
 NO_SESSIONS = "sessions is empty: its rows were lost, so these messages are all that is left of them"
 
@@ -60,7 +61,7 @@ def _find(context: ScanContext) -> Iterator[Finding]:
             table="messages",
             key=orphan.id,
             kind=_kind(orphan),
-            message=f"{orphan.rows:,} message{'s' * (orphan.rows != 1)} of a session that has no row",
+            message=f"{counted(orphan.rows, 'message')} of a session that has no row",
             evidence=evidence,
             session_ids=(orphan.id, *(child.id for child in orphan.children)),
             remedies=(_adopt(orphan, context, origins), _purge(orphan, bool(any_session))),
@@ -114,9 +115,9 @@ def _adopt(orphan: Orphan, context: ScanContext, origins: Provenance) -> Remedy:
         Statement("detach-child", {"id": orphan.id, "child": child.id}, 1, "sessions", "update")
         for child in orphan.strays
     )
-    title = f"adopt session {printable(orphan.id)} (source '{source}'): {orphan.rows:,} messages"
+    title = f"adopt session {printable(orphan.id)} (source '{source}'): {counted(orphan.rows, 'message')}"
     if detached:
-        title += f", detach {len(detached):,} unmarked children"
+        title += f", detach {counted(len(detached), 'child session')}"
     step = DAMAGE.step(
         key=orphan.id,
         answer="adopt",
@@ -139,7 +140,7 @@ def _purge(orphan: Orphan, any_session: bool) -> Remedy:
     step = DAMAGE.step(
         key=orphan.id,
         answer="purge",
-        title=f"purge {orphan.rows:,} messages of session {printable(orphan.id)}",
+        title=f"purge {counted(orphan.rows, 'message')} of missing session {printable(orphan.id)}",
         statements=tuple(statements),
         session_ids=(orphan.id,),
         bytes_freed=orphan.bytes,

@@ -29,6 +29,7 @@ from collections.abc import Iterator
 from ...model import Finding, Remedy, Safety, Severity, Statement
 from .._declare import ScanContext, declare, printable, whole
 from ._adoption import adopted, identity
+from ._words import counted
 
 TABLES = (("by-model", "session_model_usage"), ("by-day", "session_daily_usage"))
 
@@ -44,14 +45,14 @@ def _find(context: ScanContext) -> Iterator[Finding]:
             step = DAMAGE.step(
                 key=key,
                 answer="drop",
-                title=f"drop {rows:,} rows of {table} of a missing session",
+                title=f"drop {counted(rows, 'row')} of {table} of missing session {printable(session_id)}",
                 statements=(Statement(f"drop-{block}", {"id": session_id}, rows, table, "delete"),),
                 session_ids=(session_id,),
             )
             yield DAMAGE.finding(
                 table=table,
                 key=key,
-                message=f"{rows:,} usage row{'s' * (rows != 1)} of a session that has no row",
+                message=f"{counted(rows, 'usage row')} of a session that has no row",
                 evidence={
                     "session_id": printable(session_id),
                     "rows": rows,
