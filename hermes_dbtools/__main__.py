@@ -18,7 +18,7 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         code = error.exit_code
-    except click.exceptions.Abort:
+    except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("hermes-dbtools: interrupted; nothing more was changed", err=True)
         code = 130
     except BrokenPipeError:
@@ -31,10 +31,10 @@ def main() -> None:
 
 def _failed(error: Exception) -> int:
     from .model import ToolError
+    from .shown import one_line
 
     if isinstance(error, ToolError):
-        line = " ".join(str(error).split())
-        click.echo(f"hermes-dbtools: {line.encode('utf-8', 'backslashreplace').decode()}", err=True)
+        click.echo(f"hermes-dbtools: {one_line(str(error))}", err=True)
         return error.exit_code
     from .engine import versions
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import apsw
 
-from . import catalogue, home as homes, queries, repairing
+from . import home as homes, queries, repairing
 from .apply import ApplyOptions
+from .damage import REGISTRY
 from .model import CouldNotLook
 from .report import table
 from .scanning import ScanOptions, scan
@@ -79,6 +80,5 @@ def _show(write: Callable[[str], None], home: homes.Home, folder: Path) -> None:
     ]
     if found[0] != found[1] or after.exit_code != 0:
         raise CouldNotLook("the demo did not end as it should; please report this")
-    write(
-        f"\nThe same findings as before: undone. {len(catalogue.REGISTRY)} damage classes were checked each time.\n"
-    )
+    count = len(REGISTRY)
+    write(f"\nThe same findings as before: undone. {count} damage classes were checked each time.\n")

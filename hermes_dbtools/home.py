@@ -78,7 +78,17 @@ class Home:
 
 
 def default_home() -> Path:
-    """`$HERMES_HOME`, else the platform's default (`~/.hermes`); reads the environment, not the disk."""
+    """`$HERMES_HOME`, else the platform's default (`~/.hermes`); reads the environment, not the disk.
+
+    Raises UsageError where neither says a folder: a user without a home, or `~name` of nobody.
+    """
+    try:
+        return _default_home()
+    except RuntimeError as error:
+        raise UsageError(f"no default home ({error}); set HERMES_HOME, or name a state.db") from None
+
+
+def _default_home() -> Path:
     told = os.environ.get("HERMES_HOME", "").strip()
     if told:
         return Path(told).expanduser()

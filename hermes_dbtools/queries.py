@@ -65,7 +65,10 @@ def _parse(path: str, text: str) -> tuple[Query, ...]:
     seen: set[tuple[str, tuple[str, ...]]] = set()
     for part in ("\n" + text).split("\n-- name:")[1:]:
         head, _, rest = part.partition("\n")
-        name, needs, doc, body = head.strip(), (), [], []
+        name = head.strip()
+        needs: tuple[str, ...] = ()
+        doc: list[str] = []
+        body: list[str] = []
         for line in rest.splitlines():
             if not body and line.startswith("-- needs:"):
                 needs = (*needs, *line.removeprefix("-- needs:").split())
@@ -89,10 +92,10 @@ def _parse(path: str, text: str) -> tuple[Query, ...]:
 
 def statement(path: str, name: str) -> str:
     """The SQL of a block that has one variant and no needs. Raises KeyError when there is no such block."""
-    (query,) = [query for query in load(path) if query.name == name and not query.needs] or [None]
-    if query is None:
-        raise KeyError(f"{path}.sql has no block {name!r} without needs")
-    return query.sql
+    for query in load(path):
+        if query.name == name and not query.needs:
+            return query.sql
+    raise KeyError(f"{path}.sql has no block {name!r} without needs")
 
 
 def fill(sql: str, **identifiers: str | Iterable[str]) -> str:

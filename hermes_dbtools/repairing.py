@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import apply, database, documents, lock_estimate
+from . import apply, database, documents, lock_estimate, receipts, settle
 from .damage import REGISTRY
 from .home import Home
 from .model import Active, CouldNotLook, DatabaseReport, Plan, Receipt, Severity, UsageError
@@ -49,16 +49,19 @@ class Done:
 
 
 def prepare(request: Request, progress: Callable[[str], None]) -> Prepared:
-    """Scan and plan, or load the saved plan. Raises CouldNotLook when the file as a whole cannot be looked at."""
+    """Scan and plan, or load the saved plan.
+
+    Raises CouldNotLook when the file as a whole cannot be looked at, UsageError for a plan of another file.
+    """
     choices = checked_choices(REGISTRY, (parse_choice(choice) for choice in request.choices))
+    saved = None if request.plan_file is None else _load(request.plan_file)
     report = _scan(request, progress)
     if report.error:
         raise CouldNotLook(report.error)
-    if request.plan_file is None:
-        plan = make_plan(report, PlanOptions(choices, request.allow_lossy, request.max_rows))
-    else:
-        plan = _load(request.plan_file)
+    plan = saved or make_plan(report, PlanOptions(choices, request.allow_lossy, request.max_rows))
     state = database.examine(request.home.database)
+    if saved is not None:
+        preflight.refuse_wrong_file(saved, state)
     return Prepared(report, plan, exit_code((report,), request.fail_on), lock_estimate.seconds(plan, state))
 
 
@@ -78,11 +81,20 @@ def carry_out(
 ) -> Done:
     """Apply the plan and scan again. A plan without steps changes nothing."""
     if not prepared.plan.steps:
+        finish_pending(request.home)
         return Done(None, prepared.report, prepared.exit_code)
     progress("applying")
     receipt = apply.apply_plan(request.home, prepared.plan, options)
     report = _scan(request, progress)
     return Done(receipt, report, exit_code((report,), request.fail_on))
+
+
+def finish_pending(home: Home) -> None:
+    """Finish what a crash left behind the COMMIT of a repair or an undo; changes no row."""
+    if any(receipt.status in ("pending", "committed") for receipt in receipts.read_all(home)):
+        state = database.examine(home.database)
+        with database.repair_lock(state.path):
+            settle.settle_home(home, state)
 
 
 def rehearse(request: Request, prepared: Prepared, options: apply.ApplyOptions) -> dict[str, int]:

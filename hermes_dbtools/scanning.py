@@ -113,7 +113,7 @@ def _scan_target(
         return _nothing(target, str(error))
     try:
         return scan_home(home, options, chosen, progress)
-    except (CouldNotLook, apsw.Error, OSError) as error:
+    except LOOK_ERRORS as error:
         return _nothing(home.database, str(error))
 
 
@@ -133,7 +133,7 @@ def _look(
     state = reading.state
     try:
         shape = read_shape(reading.connection)
-    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as error:
+    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError) as error:
         damage = StructuralDamage("sqlite_schema", "schema", "", 1, str(error))
         context = ScanContext(
             reading.connection, _no_shape(), home, state, Gate((damage,)), options.now, options.deep

@@ -6,16 +6,10 @@ import importlib
 
 import click
 
-COMMANDS = {
-    "scan": "Diagnose databases; changes nothing.",
-    "repair": "Show what would be changed; with --apply, change it.",
-    "history": "List what was applied to a database.",
-    "undo": "Show what an undo would restore; with --apply, restore it.",
-    "checks": "The catalogue of damage classes.",
-    "runbook": "A class's runbook: what to do, step by step.",
-    "demo": "Try everything on a damaged home made for the purpose.",
-}
-"""Every command and its line in the help; their modules are imported only when they run."""
+from .options import epilog
+
+COMMANDS = ("scan", "repair", "history", "undo", "checks", "runbook", "demo")
+"""Every command in the order of the help; each is the module of its name. Its line is the first of its docstring."""
 
 
 class _Commands(click.Group):
@@ -27,14 +21,19 @@ class _Commands(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        command = getattr(importlib.import_module(f"{__name__}.{cmd_name}"), "command")  # noqa: B009 - a module of ours
+        command = importlib.import_module(f"{__name__}.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        del ctx
+        commands = [(name, self.get_command(ctx, name)) for name in COMMANDS]
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, first_line(command)) for name, command in commands if command])
+
+
+def first_line(command: click.Command) -> str:
+    """What a command does, in one line."""
+    return (command.help or "").partition("\n")[0]
 
 
 def _print_versions(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
@@ -50,7 +49,11 @@ def _print_versions(ctx: click.Context, _param: click.Parameter, value: bool) ->
 @click.group(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done, 2 usage; each command lists its own. Example: hermes-dbtools scan ~/.hermes",
+    epilog=epilog(
+        {0: "done", 1: "findings", 2: "usage", 3: "could not look", 4: "refused or rolled back"},
+        "hermes-dbtools scan ~/.hermes",
+        note="(each command's --help says more)",
+    ),
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_versions, help="Versions."

@@ -10,7 +10,10 @@ from .options import READ_CODES, epilog, write
 @click.command("checks", epilog=epilog(READ_CODES, "hermes-dbtools checks orphaned-messages"))
 @click.argument("slug", required=False, metavar="[SLUG]")
 def command(slug: str | None) -> None:
-    """List every damage class, or say what one of them means (slug or code)."""
+    """List the damage classes, or say what one of them means.
+
+    SLUG is a slug or a code, as `checks` lists them.
+    """
     from .. import catalogue
 
     write(catalogue.listing() if slug is None else catalogue.entry(slug))

@@ -9,13 +9,14 @@ from .options import epilog, write
 
 @click.command(
     "demo",
-    epilog=epilog(
-        "Exit codes: 0 shown; 3 the demo could not be made or did not mend.", "hermes-dbtools demo"
-    ),
+    epilog=epilog({0: "shown", 2: "usage", 3: "it did not end as it should"}, "hermes-dbtools demo"),
 )
 @click.option("--keep", is_flag=True, help="Keep the folder, to try commands on it.")
 def command(keep: bool) -> None:
-    """Make a damaged home in a temporary folder, then really scan, plan, repair, scan again and undo."""
+    """Try everything on a damaged home made for the purpose.
+
+    Makes it in a temporary folder, then really scans, plans, repairs, scans again and undoes.
+    """
     from .. import demo
 
     demo.run(write, keep=keep)

@@ -2,38 +2,58 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from ..model import Severity, UsageError
+if TYPE_CHECKING:
+    from ..model import Severity
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FAIL_ON = {"error": Severity.ERROR, "warning": Severity.WARNING, "note": Severity.NOTE, "never": None}
+FAIL_ON = ("error", "warning", "note", "never")
 
-SCAN_CODES = "Exit codes: 0 nothing at or above --fail-on; 1 findings; 2 usage; 3 could not look (a check, or the whole file)."
-WRITE_CODES = (
-    "Exit codes: 0 done, and nothing at or above --fail-on is left; 1 findings are left, or the sessions are live; "
-    "2 usage; 3 could not look; 4 refused or rolled back: no row was changed."
-)
-READ_CODES = "Exit codes: 0 printed; 2 usage; 3 could not look."
+SCAN_CODES = {
+    0: "nothing at or above --fail-on",
+    1: "findings at or above --fail-on",
+    2: "usage",
+    3: "could not look: at one check, or at a whole file",
+}
+WRITE_CODES = {
+    0: "done, and nothing at or above --fail-on is left",
+    1: "findings are left, or their sessions are live",
+    2: "usage",
+    3: "could not look: at one check, or at a whole file",
+    4: "refused or rolled back: no row was changed",
+}
+UNDO_CODES = {
+    0: "shown, or taken back",
+    2: "usage",
+    3: "could not look",
+    4: "refused or rolled back: no row was changed",
+}
+READ_CODES = {0: "printed", 2: "usage", 3: "could not look"}
 
 
-def epilog(codes: str, example: str) -> str:
-    """The end of every help: exit codes and one example."""
-    return f"{codes}\n\nExample: {example}"
+def epilog(codes: Mapping[int, str], example: str, note: str = "") -> str:
+    """The end of every help: exit codes and one example, in lines that click must not join."""
+    lines = ["\b", f"Exit codes {note}".rstrip() + ":"]
+    lines += [f"  {code}  {meaning}" for code, meaning in codes.items()]
+    return "\n".join([*lines, "", "\b", "Example:", f"  {example}"])
 
 
 def selection(function: F) -> F:
     """--select, --ignore and --fail-on."""
     function = click.option(
         "--fail-on",
-        type=click.Choice(list(FAIL_ON)),
+        type=click.Choice(FAIL_ON),
         default="warning",
         show_default=True,
         help="Lowest severity that makes the exit code 1.",
@@ -50,8 +70,15 @@ def selection(function: F) -> F:
     )(function)
 
 
+def severity(fail_on: str) -> Severity | None:
+    """The lowest severity that counts, None for `never`."""
+    from ..model import Severity
+
+    return None if fail_on == "never" else Severity[fail_on.upper()]
+
+
 def home_option(function: F) -> F:
-    """--home, for commands that take one database."""
+    """--home, for every command that is about a database."""
     return click.option("--home", metavar="FOLDER", help="The Hermes home to use where no DB is named.")(
         function
     )
@@ -64,22 +91,65 @@ def format_option(function: F) -> F:
     )(function)
 
 
+def writable(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    """Callback of an option that names a file to write: said before the work and not after it."""
+    if value is not None and value != "-":
+        folder = Path(value).parent
+        if not folder.is_dir():
+            raise click.BadParameter(f"{folder} is not a folder")
+        if Path(value).is_dir():
+            raise click.BadParameter(f"{value} is a folder")
+    return value
+
+
+def as_given(ctx: click.Context, leave_out: Collection[str] = ()) -> str:
+    """The options of this call as a shell takes them, each with a space before it: for a command that does the same."""
+    words: list[str] = []
+    for param in ctx.command.params:
+        name = param.name or ""
+        given = ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if not given or name in leave_out or not isinstance(param, click.Option):
+            continue
+        value = ctx.params[name]
+        if param.is_flag:
+            words.append(param.opts[0])
+        else:
+            for item in value if param.multiple else (value,):
+                words += [param.opts[0], str(item)]
+    return "".join(f" {shlex.quote(word)}" for word in words)
+
+
 def write(text: str | bytes, output: str | None = None) -> None:
     """Write an answer to stdout, or to a file. Raises UsageError when the file cannot be written."""
+    from ..model import UsageError
+
     data = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
     if output is None or output == "-":
-        click.get_binary_stream("stdout").write(data)
+        _to_stdout(data)
         return
     try:
         Path(output).write_bytes(data)
-    except OSError as error:
-        raise UsageError(f"{output}: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{output}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def say(text: str) -> None:
+    """Write what is no part of the answer, to stderr."""
+    click.echo(text, err=True, nl=False)
 
 
 def hint(lines: list[str]) -> None:
     """What to run next, on stderr."""
     for place, line in enumerate(lines):
         click.echo(f"{'next:' if place == 0 else '':7}{line}", err=True)
+
+
+def needs_yes(asked: bool) -> None:
+    """Raise UsageError where a question cannot be asked; before any work is done."""
+    from ..model import UsageError
+
+    if asked and not (sys.stdin is not None and sys.stdin.isatty()):
+        raise UsageError("--apply without a terminal needs --yes")
 
 
 class Progress:
@@ -90,17 +160,34 @@ class Progress:
         self._started = time.monotonic()
         self._shown = False
 
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        """Clear the line, whatever happened."""
+        if self._shown:
+            say("\r\033[K")
+
     def __call__(self, what: str) -> None:
         """Tell what comes now."""
-        if sys.stderr.isatty() and time.monotonic() - self._started > 1:
-            click.echo(f"\r\033[K{int(time.monotonic() - self._started)} s  {what}", err=True, nl=False)
+        seconds = time.monotonic() - self._started
+        if seconds > 1 and sys.stderr is not None and sys.stderr.isatty():
+            say(f"\r\033[K{int(seconds)} s  {what}")
             self._shown = True
 
-    def done(self) -> None:
-        """Clear the line."""
-        if self._shown:
-            click.echo("\r\033[K", err=True, nl=False)
+
+def _to_stdout(data: bytes) -> None:
+    if sys.stdout is None:  # closed by the caller: nobody reads the answer, the exit code still says it
+        return
+    stream = click.get_binary_stream("stdout")
+    stream.write(data)
+    stream.flush()
 
 
 def _words(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(word for item in value for word in item.split(",") if word)
+    words = tuple(word for item in value for word in item.split(",") if word)
+    if value and not words:
+        raise click.BadParameter("names no damage class or family")
+    return words

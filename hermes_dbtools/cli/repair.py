@@ -7,19 +7,27 @@ from typing import TYPE_CHECKING
 import click
 
 from .options import (
-    FAIL_ON,
     WRITE_CODES,
     Progress,
+    as_given,
     epilog,
     format_option,
     hint,
     home_option,
+    needs_yes,
+    say,
     selection,
+    severity,
+    writable,
     write,
 )
 
 if TYPE_CHECKING:
-    from ..model import Plan
+    from ..apply import ApplyOptions
+    from ..repairing import Prepared, Request
+
+NOT_REPEATED = ("apply_", "yes", "rehearse", "save_plan", "format_", "verbose", "home")
+"""Options that the command after a dry run has no use for."""
 
 
 @click.command(
@@ -46,13 +54,15 @@ if TYPE_CHECKING:
 )
 @click.option("--verify", is_flag=True, help="Digests of all rows before and after, for the receipt.")
 @click.option("--rehearse", is_flag=True, help="Run the real statements on a private copy and roll back.")
-@click.option("--save-plan", metavar="FILE", help="Write the plan as JSON.")
+@click.option("--save-plan", metavar="FILE", callback=writable, help="Write the plan as JSON.")
 @click.option(
     "--plan", "plan_file", metavar="FILE", help="Use this saved plan; it must still fit the database."
 )
 @format_option
 @click.option("--verbose", is_flag=True, help="List every step and everything skipped.")
-def command(  # noqa: PLR0913 - one parameter per option
+@click.pass_context
+def command(
+    ctx: click.Context,
     database: str | None,
     home: str | None,
     select: tuple[str, ...],
@@ -72,60 +82,76 @@ def command(  # noqa: PLR0913 - one parameter per option
     format_: str,
     verbose: bool,
 ) -> None:
-    """Show what would be changed, in one transaction; with --apply, change it, with an undo and a backup."""
+    """Show what would be changed; with --apply, change it.
+
+    All of it in one transaction or nothing, with a verified backup and an undo file.
+    """
     from .. import documents, repairing
     from ..apply import ApplyOptions
     from ..plan import totals
     from ..report import table
     from ..targets import one_target
 
-    progress = Progress()
+    _refuse_contradictions(ctx, apply_=apply_, rehearse=rehearse, plan_file=plan_file)
+    needs_yes(apply_ and not yes)
     request = repairing.Request(
         home=one_target(database, home),
         select=select,
         ignore=ignore,
-        fail_on=FAIL_ON[fail_on],
+        fail_on=severity(fail_on),
         choices=choose,
         allow_lossy=allow_lossy,
         max_rows=max_rows,
         plan_file=plan_file,
     )
-    prepared = repairing.prepare(request, progress)
-    plan = prepared.plan
-    if save_plan is not None:
-        write(documents.encode(documents.plan_document(plan, totals(plan))), save_plan)
     options = ApplyOptions(online=online, backup=not no_backup, verify=verify)
-    if rehearse:
-        changed = repairing.rehearse(request, prepared, options)
-        progress.done()
-        write(table.rehearsal_text(changed))
+    with Progress() as progress:
+        prepared = repairing.prepare(request, progress)
+        rehearsed = repairing.rehearse(request, prepared, options) if rehearse else None
+    document = documents.encode(documents.plan_document(prepared.plan, totals(prepared.plan)))
+    text = table.plan_text(prepared.plan, prepared.report, seconds=prepared.lock_seconds, verbose=verbose)
+    as_json = format_ == "json"
+    if save_plan is not None:
+        write(document, save_plan)
+    if rehearsed is not None:
+        write(document if as_json else text)
+        (say if as_json else write)(table.rehearsal_text(rehearsed))
         raise SystemExit(prepared.exit_code)
-    if not apply_:
-        progress.done()
-        if format_ == "json":
-            write(documents.encode(documents.plan_document(plan, totals(plan))))
-        else:
-            write(table.plan_text(plan, prepared.report, seconds=prepared.lock_seconds, verbose=verbose))
-            hint(table.plan_next(plan, prepared.report))
+    if not apply_ or not prepared.plan.steps:
+        write(document if as_json else text)
+        if not as_json and not apply_:
+            hint(table.plan_next(prepared.plan, prepared.report, as_given(ctx, NOT_REPEATED)))
+        repairing.refuse_nothing_to_do(prepared) if apply_ else None
         raise SystemExit(prepared.exit_code)
-    repairing.refuse_nothing_to_do(prepared)
-    if not yes and plan.steps:
-        progress.done()
-        write(table.plan_text(plan, prepared.report, seconds=prepared.lock_seconds, verbose=verbose))
-        _confirm(plan)
-    done = repairing.carry_out(request, prepared, options, progress)
-    progress.done()
-    if done.receipt is not None:
-        write(
-            documents.encode_receipt(done.receipt) if format_ == "json" else table.receipt_text(done.receipt)
+    if not yes:
+        (say if as_json else write)(text)
+        click.confirm(f"apply these {len(prepared.plan.steps):,} steps?", abort=True, err=True)
+    raise SystemExit(_carry_out(request, prepared, options, as_json=as_json))
+
+
+def _refuse_contradictions(
+    ctx: click.Context, *, apply_: bool, rehearse: bool, plan_file: str | None
+) -> None:
+    if apply_ and rehearse:
+        raise click.UsageError("--apply or --rehearse, not both", ctx)
+    if plan_file is not None and (
+        said := [
+            name for name in ("choose", "allow_lossy", "max_rows", "select", "ignore") if ctx.params[name]
+        ]
+    ):
+        option = said[0].replace("_", "-")
+        raise click.UsageError(
+            f"a saved plan says what is done: --plan and --{option} exclude each other", ctx
         )
-    write(table.leftover_text(done.report, plan)) if format_ == "table" else None
-    raise SystemExit(done.exit_code)
 
 
-def _confirm(plan: Plan) -> None:
-    from ..model import UsageError
+def _carry_out(request: Request, prepared: Prepared, options: ApplyOptions, *, as_json: bool) -> int:
+    from .. import documents, repairing
+    from ..report import table
 
-    if not click.get_text_stream("stdin").isatty():
-        raise UsageError("--apply without a terminal needs --yes")
-    click.confirm(f"apply these {len(plan.steps):,} steps?", abort=True, err=True)
+    with Progress() as progress:
+        done = repairing.carry_out(request, prepared, options, progress)
+    if done.receipt is not None:
+        write(documents.encode_receipt(done.receipt) if as_json else table.receipt_text(done.receipt))
+    (say if as_json else write)(table.leftover_text(done.report, prepared.plan))
+    return done.exit_code

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import click
 
-from .options import FAIL_ON, SCAN_CODES, Progress, epilog, format_option, selection, write
+from .options import (
+    SCAN_CODES,
+    Progress,
+    epilog,
+    format_option,
+    home_option,
+    selection,
+    severity,
+    writable,
+    write,
+)
 
 
 @click.command("scan", epilog=epilog(SCAN_CODES, "hermes-dbtools scan ~/.hermes --select references,lineage"))
 @click.argument("databases", nargs=-1, metavar="[DB]...")
-@click.option("--home", metavar="FOLDER", help="The Hermes home to use where no DB is named.")
+@home_option
 @click.option("--all-profiles", is_flag=True, help="Also every named profile of the home.")
 @selection
 @click.option(
@@ -19,7 +29,9 @@ from .options import FAIL_ON, SCAN_CODES, Progress, epilog, format_option, selec
     "--pause-writers", is_flag=True, help="Let writers of a rollback-journal file wait for one whole copy."
 )
 @format_option
-@click.option("--output", metavar="FILE", help="Write the report there instead of stdout.")
+@click.option(
+    "--output", metavar="FILE", callback=writable, help="Write the report there instead of to stdout."
+)
 @click.option("--verbose", is_flag=True, help="List every finding.")
 @click.option("--timings", is_flag=True, help="Seconds per class and for the structural check.")
 def command(
@@ -36,21 +48,21 @@ def command(
     verbose: bool,
     timings: bool,
 ) -> None:
-    """Diagnose databases: what is damaged, how badly, and what to run next. Changes nothing."""
+    """Diagnose databases; changes nothing.
+
+    Says what is damaged, how badly, and what to run next.
+    """
     from .. import documents, engine
     from ..report import table
     from ..scanning import ScanOptions, scan
     from ..targets import scan_targets
 
-    progress = Progress()
-    report = scan(
-        scan_targets(databases, home, all_profiles=all_profiles),
-        ScanOptions(
-            select=select, ignore=ignore, deep=deep, pause_writers=pause_writers, fail_on=FAIL_ON[fail_on]
-        ),
-        progress,
+    targets = scan_targets(databases, home, all_profiles=all_profiles)
+    options = ScanOptions(
+        select=select, ignore=ignore, deep=deep, pause_writers=pause_writers, fail_on=severity(fail_on)
     )
-    progress.done()
+    with Progress() as progress:
+        report = scan(targets, options, progress)
     if format_ == "json":
         write(documents.encode(documents.report_document(report, engine.versions(), timings=timings)), output)
     else:

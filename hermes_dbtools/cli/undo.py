@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from .options import WRITE_CODES, epilog, home_option, write
+from .options import UNDO_CODES, epilog, home_option, needs_yes, write
 
 
-@click.command("undo", epilog=epilog(WRITE_CODES, "hermes-dbtools undo ~/.hermes --apply"))
+@click.command("undo", epilog=epilog(UNDO_CODES, "hermes-dbtools undo ~/.hermes --apply"))
 @click.argument("database", required=False, metavar="[DB]")
 @click.argument("receipt", required=False, metavar="[RECEIPT]")
 @home_option
@@ -19,12 +19,15 @@ from .options import WRITE_CODES, epilog, home_option, write
 def command(
     database: str | None, receipt: str | None, home: str | None, apply_: bool, yes: bool, online: bool
 ) -> None:
-    """Show what taking back a receipt would restore (the newest by default); with --apply, restore it."""
-    from ..model import UsageError
+    """Show what an undo would restore; with --apply, restore it.
+
+    RECEIPT is the beginning of an id as `history` lists it; without it, the newest is taken.
+    """
     from ..report import table
     from ..targets import one_target
     from ..undoing import UndoOptions, choose_receipt, undo
 
+    needs_yes(apply_ and not yes)
     where = one_target(database, home)
     chosen = choose_receipt(where, receipt)
     if not apply_:
@@ -32,7 +35,5 @@ def command(
         return
     if not yes:
         write(table.undo_text(chosen, done=False))
-        if not click.get_text_stream("stdin").isatty():
-            raise UsageError("--apply without a terminal needs --yes")
         click.confirm("take it back?", abort=True, err=True)
     write(table.undo_text(undo(where, chosen, UndoOptions(online=online)), done=True))

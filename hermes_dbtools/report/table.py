@@ -13,6 +13,7 @@ from tabulate import tabulate
 
 from ..model import DatabaseReport, Plan, Receipt, Report, Result, Severity, Status, Step
 from ..plan import totals
+from ..shown import one_line, shell_word
 from ..sizes import moment_text, short, size_text
 
 PLAIN = "plain"
@@ -25,7 +26,7 @@ def scan_text(report: Report, *, verbose: bool = False, timings: bool = False) -
 
 def headline(database: DatabaseReport) -> str:
     """What the file is, in one line."""
-    name = PurePath(database.path).name
+    name = one_line(PurePath(database.path).name)
     parts = [f"{name} · {size_text(database.size)}"]
     if database.shape is not None:
         number = database.shape.schema_version
@@ -33,10 +34,9 @@ def headline(database: DatabaseReport) -> str:
         parts.append(
             f"schema {'unknown' if number is None else number}, {database.shape.search_layout} search{known}"
         )
-    if database.journal_mode:
         parts.append("WAL" if database.journal_mode == "wal" else "rollback journal")
     if database.holders:
-        parts.append("held by " + ", ".join(f"{h.name} (pid {h.pid})" for h in database.holders))
+        parts.append(f"held by {_holders(database)}")
     if database.uninspected_processes:
         count = database.uninspected_processes
         parts.append(f"{count} {'process' if count == 1 else 'processes'} of other users not inspected")
@@ -55,7 +55,7 @@ def plan_text(plan: Plan, database: DatabaseReport, *, seconds: float, verbose: 
     rows = []
     for (slug, answer), steps in groupby(plan.steps, key=lambda step: (step.slug, step.answer)):
         group = list(steps)
-        title = group[0].title if len(group) == 1 else f"{answer} {len(group):,} {nouns[slug][1]}"
+        title = one_line(group[0].title) if len(group) == 1 else f"{answer} {len(group):,} {nouns[slug][1]}"
         rows.append([slug, title, _rows_text(group)])
     if rows:
         lines += [
@@ -64,22 +64,23 @@ def plan_text(plan: Plan, database: DatabaseReport, *, seconds: float, verbose: 
         ]
         lines += ["", _totals_text(plan)]
     if verbose:
-        lines += ["", *(f"  {step.code} {step.key}: {step.title}" for step in plan.steps)]
+        lines += ["", *(one_line(f"  {step.code} {step.key}: {step.title}") for step in plan.steps)]
     lines += _skipped_lines(plan, verbose=verbose)
+    if blind := _blind(database.results):
+        lines += ["", f"nothing is known of {blind}"]
     return "\n".join(lines) + "\n"
 
 
-def plan_next(plan: Plan, database: DatabaseReport) -> list[str]:
-    """What to run after a dry run."""
+def plan_next(plan: Plan, database: DatabaseReport, options: str = "") -> list[str]:
+    """What to run after a dry run; `options` are those it was made with, without which another plan would be applied."""
     if not plan.steps:
         return (
             []
             if not plan.skipped
             else ["hermes-dbtools runbook SLUG                what to do by hand, step by step"]
         )
-    hold = ", ".join(f"{holder.name} (pid {holder.pid})" for holder in database.holders)
-    command = f"hermes-dbtools repair {database.path} --apply"
-    return [f"stop {hold}, then  {command}"] if hold else [command]
+    command = f"hermes-dbtools repair {shell_word(database.path)}{options} --apply"
+    return [f"stop {_holders(database)}, then  {command}"] if database.holders else [command]
 
 
 def receipt_text(receipt: Receipt) -> str:
@@ -91,15 +92,16 @@ def receipt_text(receipt: Receipt) -> str:
             f"  {table}: {rows:,} rows by foreign keys or the store's triggers"
             for table, rows in receipt.cascaded.items()
         ),
-        *(f"  put back {file.target}" for file in receipt.files),
+        *(f"  put back {one_line(file.target)}" for file in receipt.files),
     ]
     if receipt.search_rebuilt:
         lines.append("  search index rebuilt: " + ", ".join(receipt.search_rebuilt))
     if receipt.dbhash_before:
         lines.append(f"  digest before {receipt.dbhash_before}")
         lines.append(f"  digest after  {receipt.dbhash_after}")
-    lines.append(f"  backup: {receipt.backup or 'none (--no-backup)'}")
-    lines.append(f"next:  hermes-dbtools undo {receipt.database} {receipt.id}   take it back")
+    lines.append(f"  backup: {one_line(receipt.backup) or 'none (--no-backup)'}")
+    database = shell_word(receipt.database)
+    lines.append(f"next:  hermes-dbtools undo {database} {receipt.id}   take it back")
     return "\n".join(lines) + "\n"
 
 
@@ -126,7 +128,7 @@ def history_text(receipts: Sequence[Receipt]) -> str:
             receipt.id,
             receipt.status,
             moment_text(receipt.created_at),
-            ", ".join(f"{code} ×{count}" for code, count in receipt.codes.items()),
+            ", ".join(f"{count} {code}" for code, count in receipt.codes.items()),
             f"{sum(receipt.changed.values()):,}",
         ]
         for receipt in receipts
@@ -144,16 +146,16 @@ def undo_text(receipt: Receipt, *, done: bool) -> str:
         f"{verb}: receipt {receipt.id} of {moment_text(receipt.created_at)}",
         *(f"  {table}: {rows:,} rows" for table, rows in receipt.changed.items()),
         *(f"  {table}: {rows:,} rows that came along" for table, rows in receipt.cascaded.items()),
-        *(f"  {'taken away' if done else 'take away'} {file.target}" for file in receipt.files),
+        *(f"  {'taken away' if done else 'take away'} {one_line(file.target)}" for file in receipt.files),
     ]
     if not done:
-        lines.append(f"next:  hermes-dbtools undo {receipt.database} {receipt.id} --apply")
+        lines.append(f"next:  hermes-dbtools undo {shell_word(receipt.database)} {receipt.id} --apply")
     return "\n".join(lines) + "\n"
 
 
 def _database(database: DatabaseReport, *, verbose: bool, timings: bool) -> str:
     if database.error:
-        return f"{database.path}\n  could not look: {database.error}\n"
+        return f"could not look: {one_line(database.error)}\n"
     lines = [headline(database), ""]
     damaged = sorted(
         (result for result in database.results if result.status is Status.DAMAGED),
@@ -179,7 +181,10 @@ def _database(database: DatabaseReport, *, verbose: bool, timings: bool) -> str:
 def _findings(damaged: Iterable[Result]) -> list[str]:
     lines: list[str] = []
     for result in damaged:
-        lines += [f"  {f.severity.word:8}{f.code}  {f.table} {f.key}: {f.message}" for f in result.findings]
+        lines += [
+            one_line(f"  {f.severity.word:8}{f.code}  {f.table} {f.key}: {f.message}")
+            for f in result.findings
+        ]
         if result.truncated:
             lines.append(f"          … and {result.count - len(result.findings):,} more of {result.slug}")
     return [*lines, ""] if lines else []
@@ -206,12 +211,24 @@ def _summary(results: Sequence[Result]) -> str:
     ):
         if count := sum(result.status is status for result in results):
             counts.append(f"{count} {word}")
-    blind = [result for result in results if result.status is Status.COULD_NOT_LOOK]
-    if blind:
-        reasons = sorted({result.reason for result in blind})
-        who = ", ".join(result.code for result in blind[:4]) + (", …" if len(blind) > 4 else "")
-        counts.append(f"{len(blind)} could not look ({who}: {'; '.join(reasons[:2])})")
+    if blind := _blind(results):
+        counts.append(f"could not look at {blind}")
     return " · ".join(counts)
+
+
+def _blind(results: Sequence[Result]) -> str:
+    """The classes that could not look, and why, or ''."""
+    blind = [result for result in results if result.status is Status.COULD_NOT_LOOK]
+    if not blind:
+        return ""
+    reasons = list(dict.fromkeys(one_line(result.reason) for result in blind))
+    who = ", ".join(result.code for result in blind[:4]) + (", …" if len(blind) > 4 else "")
+    more = "; …" if len(reasons) > 2 else ""
+    return f"{len(blind)} ({who}: {'; '.join(reasons[:2])}{more})"
+
+
+def _holders(database: DatabaseReport) -> str:
+    return ", ".join(f"{one_line(holder.name)} (pid {holder.pid})" for holder in database.holders)
 
 
 def _next(database: DatabaseReport, damaged: Sequence[Result]) -> list[str]:
@@ -219,7 +236,7 @@ def _next(database: DatabaseReport, damaged: Sequence[Result]) -> list[str]:
         return []
     first = damaged[0].slug
     commands = [
-        (f"hermes-dbtools repair {database.path}", "what would be changed (nothing is written)"),
+        (f"hermes-dbtools repair {shell_word(database.path)}", "what would be changed (nothing is written)"),
         (f"hermes-dbtools runbook {first}", "what it means, step by step"),
     ]
     width = max(len(command) for command, _what in commands)
@@ -261,14 +278,14 @@ def _skipped_lines(plan: Plan, *, verbose: bool) -> list[str]:
     for skipped in plan.skipped:
         groups.setdefault((skipped.slug, skipped.reason), []).append(skipped.key)
     for (slug, reason), keys in groups.items():
-        lines.append(f"skipped: {slug} {len(keys):,} ({reason})")
-        lines += [f"  {short(key)}" for key in keys] if verbose else []
+        lines.append(f"skipped: {slug} {len(keys):,} ({one_line(reason)})")
+        lines += [f"  {one_line(short(key))}" for key in keys] if verbose else []
     active: dict[str, set[str]] = {}
     for item in plan.skipped_active:
         active.setdefault(item.reason, set()).add(str(item.session_id))
     for reason, sessions in active.items():
         lines.append(
-            f"skipped, active: {len(sessions):,} session{'s' if len(sessions) > 1 else ''} ({reason})"
+            f"skipped, active: {len(sessions):,} session{'s' if len(sessions) > 1 else ''} ({one_line(reason)})"
         )
     return ["", *lines] if lines else []
 
