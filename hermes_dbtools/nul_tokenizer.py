@@ -1,5 +1,4 @@
-"""A `trigram` tokenizer that ends a text at its first NUL byte, as SQLite 3.40.1 does; never touches a
-file.
+"""A `trigram` tokenizer that ends a text at its first NUL byte, as SQLite 3.40.1 does; opens no file.
 
 SQLite 3.54.1 skips NUL bytes and goes on (measured: `NUL json:abc` has 6 tokens there, none in 3.40.1), and
 every store writes messages that begin with one. Entries must leave an index by the rule by which they came

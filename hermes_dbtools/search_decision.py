@@ -1,7 +1,7 @@
 """Decide what each full-text index needs when rows of messages change; writes nothing but temp tables.
 
-An index is left alone where the store will refill it anyway. Else its entries are taken out and brought in one
-by one, unless one cannot be explained or a refill of the whole index costs less.
+An index is left alone where the store will refill it anyway. Else its entries are taken out and brought in
+one by one, unless one cannot be explained or a refill of the whole index costs less.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Upkeep:
 
     @property
     def needs_tokenizer(self) -> bool:
-        """Whether `register_tokenizer` must run before the first use of an index on the connection."""
+        """Whether `register_tokenizer` has something to do."""
         return any(item.tokenizer for item in self.indexes)
 
     @property
@@ -90,8 +90,8 @@ class Upkeep:
 def decide(connection: apsw.Connection, shape: Shape, *, default_rule: KnownRule = "stops") -> Upkeep:
     """Say what the change of the messages in `temp.touched_messages` needs; an empty table means `suspend`.
 
-    Touched are messages that go, come or get another value in a column of `watched_columns`. Messages that stay
-    as they are while their session comes, goes or changes belong into `temp.regrouped_messages`, where
+    Touched are messages that go, come or get another value in a column of `watched_columns`. Messages that
+    stay as they are while their session comes, goes or changes belong into `temp.regrouped_messages`, where
     `watched_columns` names sessions: their entries stay too, unless they now belong in or out. `default_rule`
     holds for trigram indexes where no row tells. Only temp tables are written and no index is opened.
     Raises Refused when an index that would have to change cannot be kept right.

@@ -6,7 +6,7 @@ by the very text they came in with and come in afterwards by the file's own defi
 cheaper, the whole index is made anew. The order is
 
     upkeep = decide(connection, shape)          # temp.touched_messages(id INTEGER PRIMARY KEY) is filled
-    register_tokenizer(connection, upkeep)      # before anything used an index on this connection
+    register_tokenizer(connection, upkeep)      # for the rest of the connection's life
     begin_change(connection, upkeep)
     …                                           # the rows of messages change
     end_change(connection, upkeep)
@@ -42,7 +42,7 @@ __all__ = [
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
 
-def read_indexes(connection: apsw.Connection, shape: Shape) -> tuple[SearchIndex, ...]:  # noqa: ARG001
+def read_indexes(connection: apsw.Connection, shape: Shape) -> tuple[SearchIndex, ...]:
     """Every full-text index of messages, in name order; opens none of them."""
     return definitions(shape)
 
@@ -57,14 +57,13 @@ def unavailable_tokenizers(connection: apsw.Connection, shape: Shape) -> tuple[t
 
 
 def register_tokenizer(connection: apsw.Connection, upkeep: Upkeep) -> None:
-    """Give the connection the tokenizer a removal needs, if one does; before any index was used on it."""
+    """Give the connection the tokenizer a removal needs, if one does; before `begin_change`."""
     if upkeep.needs_tokenizer:
         nul_tokenizer.register(connection)
 
 
 def begin_change(connection: apsw.Connection, upkeep: Upkeep) -> None:
-    """Put the triggers aside and take the touched entries out, or drop the index, in the caller's
-    transaction.
+    """Put the triggers aside and take the touched entries out, or drop the index; in a transaction.
 
     Raises RuntimeError when `register_tokenizer` was forgotten.
     """
@@ -98,7 +97,7 @@ def _refill(connection: apsw.Connection, item: IndexUpkeep) -> None:
 
 
 def _mend(connection: apsw.Connection, item: IndexUpkeep, default_rule: KnownRule) -> None:
-    """Bring in what belongs in now, and take out what a change of its session has put out of the index's view."""
+    """Bring in what belongs in now; take out what a change of its session has put out of the view."""
     if item.index.reads_view:
         if not find_left(connection, item.index):
             item = rebuilt_anew(connection, item, "an entry of unknown text", default_rule)

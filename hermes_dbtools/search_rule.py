@@ -1,5 +1,4 @@
-"""Tell by which rule an entry of a trigram index came in: whole, or up to its first NUL byte; writes
-nothing.
+"""Tell by which rule an entry of a trigram index came in: whole, or up to its first NUL; writes nothing.
 
 FTS5 keeps the number of tokens of each column in `<index>_docsize.sz`. Both rules predict that number, and
 they differ wherever text follows the NUL byte, so one row of the file says which engine wrote it.

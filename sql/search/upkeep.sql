@@ -199,8 +199,9 @@ SELECT s.{rowid}, {texts}
  ORDER BY s.{rowid};
 
 -- name: until_nul
--- Expression: a text up to its first NUL byte.
-SELECT CAST(substr(CAST({text} AS BLOB), 1, instr(CAST({text} AS BLOB) || x'00', x'00') - 1) AS TEXT);
+-- Expression: a text up to its first NUL byte. Places are bytes only where both operands of instr() are blobs.
+SELECT CASE instr(CAST({text} AS BLOB), x'00') WHEN 0 THEN {text}
+            ELSE CAST(substr(CAST({text} AS BLOB), 1, instr(CAST({text} AS BLOB), x'00') - 1) AS TEXT) END;
 
 -- name: head
 -- Expression: of an answer of a tool above the mark the first characters, as the store's own triggers cut it.
