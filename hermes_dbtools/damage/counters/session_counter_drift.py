@@ -35,6 +35,12 @@ from ...sweep import CallCounts
 from .._declare import ScanContext, declare, printable, text, whole
 
 NO_CALLS = CallCounts()
+_BLOCKS = {
+    ("message_count",): "repair-messages",
+    ("tool_call_count",): "repair-calls",
+    ("message_count", "tool_call_count"): "repair-both",
+}
+"""The statement that writes the columns that are wrong and no other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,17 +130,14 @@ def _accepted(stored: int, held: _Rows, active: int, total: int, right: int) -> 
 def _finding(
     session_id: Value, wrong: dict[str, int], stored: dict[str, object], held: _Rows, made: CallCounts
 ) -> Finding:
-    blocks = {"message_count": "repair-messages", "tool_call_count": "repair-calls"}
-    statements = tuple(
-        Statement(blocks[column], {"session_id": session_id, "count": number}, 1, "sessions", "update")
-        for column, number in wrong.items()
-    )
+    block = _BLOCKS[tuple(wrong)]
+    statement = Statement(block, {"session_id": session_id, **wrong}, 1, "sessions", "update")
     changes = ", ".join(f"{column} {stored[column]} becomes {number}" for column, number in wrong.items())
     step = DAMAGE.step(
         key=session_id,
         answer="repair",
         title=f"recount {printable(session_id)}: {changes}",
-        statements=statements,
+        statements=(statement,),
         session_ids=(session_id,),
     )
     evidence: dict[str, object] = {

@@ -142,7 +142,7 @@ def _ledger(context: ScanContext) -> Iterator[Finding]:
             key=key,
             kind="branch-ledger",
             severity=Severity.NOTE if note else Severity.WARNING,
-            message=f"{count} rows of {table} still name {printable(session_id)}, which was deleted",
+            message=f"{_rows(count, table)} naming {printable(session_id)}, which was deleted",
             evidence={"missing": printable(session_id), "rows": count, "tombstoned": bool(tombstoned)},
             session_ids=(session_id,),
             remedies=(REPORT, _clear(table, session_id, key, count)),
@@ -155,8 +155,12 @@ def _clear(table: str, session_id: Value, key: str, count: int) -> Remedy:
         return Remedy("clear", Safety.CHOICE, refused=reason)
     block = "clear-routes" if table == "gateway_routing" else "clear-policy"
     statement = Statement(block, {"session_id": session_id}, count, table, "delete")
-    title = f"clear {count} rows of {table} that name the deleted {printable(session_id)}"
+    title = f"clear {_rows(count, table)} naming the deleted {printable(session_id)}"
     return Remedy("clear", Safety.CHOICE, _step(key, "clear", title, statement, (session_id,)))
+
+
+def _rows(count: int, table: str) -> str:
+    return f"{count} {'row' if count == 1 else 'rows'} of {table}"
 
 
 def _declares_its_session(context: ScanContext, table: str) -> bool:

@@ -99,13 +99,21 @@ SELECT 0.0, 0.0, 0.0,
 -- name: repair-messages
 -- Sets the number of messages of one session.
 UPDATE sessions
-   SET message_count = :count
+   SET message_count = :message_count
  WHERE id = CAST(:session_id AS TEXT)
-   AND message_count IS NOT :count;
+   AND message_count IS NOT :message_count;
 
 -- name: repair-calls
 -- Sets the number of tool calls of one session.
 UPDATE sessions
-   SET tool_call_count = :count
+   SET tool_call_count = :tool_call_count
  WHERE id = CAST(:session_id AS TEXT)
-   AND tool_call_count IS NOT :count;
+   AND tool_call_count IS NOT :tool_call_count;
+
+-- name: repair-both
+-- Sets both numbers of one session.
+UPDATE sessions
+   SET message_count = :message_count, tool_call_count = :tool_call_count
+ WHERE id = CAST(:session_id AS TEXT)
+   AND message_count IS NOT :message_count
+   AND tool_call_count IS NOT :tool_call_count;
