@@ -71,7 +71,10 @@ def sidecars_kept(state: FileState, seconds: float) -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
-    descriptor = os.open(state.path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        descriptor = os.open(state.path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise Moved from error  # a moment ago it could be read: the next look says why not
     try:
         _lock_shared(descriptor, state.path, time.monotonic() + seconds)
         wal, shm = sidecar(state.path, "-wal").exists(), sidecar(state.path, "-shm").exists()

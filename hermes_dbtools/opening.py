@@ -68,7 +68,9 @@ def opened(state: FileState, *, pause_writers: bool) -> AbstractContextManager[R
 
 def named(processes: Iterable[Holder]) -> str:
     """Processes as an error line names them: `hermes gateway (pid 4121)`, by commas."""
-    return ", ".join(f"{process.name} (pid {process.pid})" for process in processes)
+    return ", ".join(
+        f"{process.name} (pid {process.pid})" if process.pid else process.name for process in processes
+    )
 
 
 @contextmanager
@@ -113,6 +115,9 @@ def _copy_with_wal(state: FileState) -> Iterator[Reading]:
             raise Moved from None
         except PermissionError:
             raise CouldNotLook(f"{shown(state.path)}: {_OTHER_USER}") from None
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise CouldNotLook(f"{shown(state.path)}: cannot be copied ({reason}); set TMPDIR") from None
         if marks(state.path) != before:
             raise Moved
         with _copy_opened(state, target, "mode=ro") as reading:

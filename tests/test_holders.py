@@ -10,8 +10,9 @@ from pathlib import Path
 import apsw
 import pytest
 
+from hermes_dbtools import file_state
 from hermes_dbtools.file_state import examine
-from hermes_dbtools.holders import find_holders, from_psutil, lock_owners, lock_probe
+from hermes_dbtools.holders import NOBODY, find_holders, from_psutil, lock_owners, lock_probe
 from hermes_dbtools.process_names import describe
 
 from .live_writers import unprivileged, writer, written
@@ -104,6 +105,15 @@ def test_a_lock_shows_through_a_descriptor(path: Path) -> None:
         assert lock_probe(file.fileno()) == process.pid
     with path.open("rb") as file:
         assert lock_probe(file.fileno()) is None
+
+
+def test_a_holder_in_another_pid_namespace_is_noticed_by_its_lock(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with writer(path, *WAL):
+        monkeypatch.setattr(file_state, "find_holders", lambda _path: NOBODY)  # as in another container
+        monkeypatch.setattr(file_state, "lock_probe", lambda _descriptor: 0)
+        assert examine(path).holders.held
 
 
 FIND = """

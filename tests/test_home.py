@@ -60,7 +60,7 @@ def test_without_it_the_home_of_the_user_is_used(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.parametrize("target", ["", b"", "a\0b"])
 def test_what_no_path_can_be_is_a_usage_error(target: str | bytes) -> None:
-    with pytest.raises(UsageError, match="name a state.db"):
+    with pytest.raises(UsageError, match="or hold a NUL"):
         resolve(target)
 
 
@@ -122,7 +122,7 @@ def test_profiles_that_cannot_be_listed_are_not_left_out() -> None:
         folder.chmod(0o000)
         said = unprivileged(
             Path(name),
-            "try:\n    answer = len(home.profiles(target))\nexcept ToolError as error:\n    answer = str(error)",
+            "try: answer = len(home.profiles(target))\nexcept ToolError as error: answer = str(error)",
         )
         folder.chmod(0o755)
     assert "permission denied" in said

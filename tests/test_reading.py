@@ -34,7 +34,8 @@ Arrange = Callable[[Path, ExitStack], None]
 
 def count(reading: Reading) -> int:
     ((rows,),) = reading.connection.execute("SELECT count(*) FROM item").fetchall()
-    return int(rows)
+    assert isinstance(rows, int)
+    return rows
 
 
 def remove(path: Path, *suffixes: str) -> None:
@@ -314,7 +315,7 @@ def test_a_scan_does_not_stall_a_writer_with_a_rollback_journal(tmp_path: Path) 
     with appender(path, 0.005) as alone:
         for _ in range(20):
             examine(path)
-    outcomes = set()
+    outcomes: set[str] = set()
     with appender(path, 0.005) as beside:
         for _ in range(10):
             try:

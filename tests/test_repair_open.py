@@ -250,7 +250,8 @@ import resource, signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
 try:
-    database.read(target, lambda reading: database.copy_database(reading.connection, target.with_name("backup.db")))
+    copy = target.with_name("backup.db")
+    database.read(target, lambda reading: database.copy_database(reading.connection, copy))
 except ToolError as error:
     answer = str(error)
 """
@@ -306,7 +307,8 @@ def test_an_unreadable_search_index_does_not_hide_damage_elsewhere(path: Path) -
 def test_an_index_whose_tokenizer_is_missing_does_not_fail_the_copy(path: Path) -> None:
     written(path, *TABLES)
     connection = apsw.Connection(str(path))
-    connection.register_fts5_tokenizer("elsewhere", apsw.fts5.UnicodeWordsTokenizer)
+    tokenizer = apsw.fts5.UnicodeWordsTokenizer
+    connection.register_fts5_tokenizer("elsewhere", tokenizer)  # type: ignore[arg-type]  # apsw's stub is off
     connection.execute("CREATE VIRTUAL TABLE item_fts USING fts5(text, tokenize='elsewhere')")
     connection.execute("INSERT INTO item_fts(text) VALUES ('some words')")
     connection.close()
