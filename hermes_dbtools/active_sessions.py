@@ -21,7 +21,7 @@ LARGEST = 64 * 1024 * 1024
 """Bytes above which the file is not read: upstream's has some hundred bytes per open session."""
 
 
-class UnreadableFile(Exception):  # noqa: N818 - it ends as a reason, not as an error
+class UnreadableFile(Exception):
     """The file is there but does not say who is live; the text says why, without a word of its content."""
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import apsw
 
-from . import home as homes, queries, repairing
+from . import home as homes
+from . import queries, repairing
 from .apply import ApplyOptions
 from .damage import REGISTRY
 from .model import CouldNotLook

@@ -87,7 +87,7 @@ class _Reader:
         return (self.trust_indexes or not need.startswith("index:")) and self.shape.has(need)
 
 
-class _Unreadable(Exception):  # noqa: N818 - it ends as a reason, not as an error
+class _Unreadable(Exception):
     """Who is live cannot be read; the text says why."""
 
 

@@ -92,8 +92,8 @@ def back_up(home: Home, target: Path) -> None:
 
 def refuse_damaged_file(home: Home) -> None:
     """Raise Refused unless the whole file passes `quick_check`, search findings apart."""
-    problems = database.read(home.database, lambda reading: whole_file(reading.connection))
-    if problems := _structural(problems):
+    lines = database.read(home.database, lambda reading: whole_file(reading.connection))
+    if problems := _structural(lines):
         raise Refused(
             f"the file is structurally damaged, nothing was changed: {problems[0]}; "
             "hermes-dbtools runbook structural-damage"

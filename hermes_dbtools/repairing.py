@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import apply, database, documents, lock_estimate, receipts, settle
+from . import apply, database, documents, lock_estimate, preflight, receipts, settle
 from .damage import REGISTRY
 from .home import Home
 from .model import Active, CouldNotLook, DatabaseReport, Plan, Receipt, Severity, UsageError

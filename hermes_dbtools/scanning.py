@@ -15,7 +15,8 @@ from types import MappingProxyType
 import apsw
 import msgspec
 
-from . import database, guard, home as homes
+from . import database, guard
+from . import home as homes
 from .damage import REGISTRY
 from .damage._declare import Damage, ScanContext, whole
 from .model import (

@@ -6,6 +6,7 @@ applied. Whatever has changed since, and would be lost or left dangling, is a co
 
 from __future__ import annotations
 
+import hashlib
 import time
 from array import array
 from collections.abc import Callable, Mapping
@@ -21,15 +22,18 @@ from . import (
     documents,
     files_back,
     guard,
+    preflight,
     queries,
     receipts,
     recorder,
     search_index,
+    search_upkeep,
     settle,
     violations,
 )
 from .home import Home
 from .model import Plan, Receipt, Refused, RolledBack, UsageError, Value
+from .plan import fingerprint
 from .shape import Shape, read_shape
 
 CONFLICT_WORDS = {
@@ -39,8 +43,6 @@ CONFLICT_WORDS = {
     apsw.SQLITE_CHANGESET_CONSTRAINT: "would break a constraint",
     apsw.SQLITE_CHANGESET_FOREIGN_KEY: "would break a foreign key",
 }
-PRINTABLE_KEYS = ("id", "session_id", "hash", "execution_id", "conversation_id")
-"""Key columns that may be printed; others hold addresses or chat ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +97,11 @@ def undo(home: Home, receipt: Receipt, options: UndoOptions | None = None) -> Re
         raise Refused(database.problem_line(state))
     plan = _plan_of(home, receipt)
     held = _refuse_live_or_held(home, state, plan, options)
-    folder = home.dbtools_dir / receipt.id
     with database.repair_lock(state.path):
+        database.private_folder(home.dbtools_dir, state)
+        folder = database.private_folder(home.dbtools_dir / receipt.id, state)
         database.read(home.database, _refuse_newer)
+        preflight.refuse_damaged_file(home)
         connection = database.open_for_repair(home.database, foreign_keys=False, held=held)
         try:
             _run(connection, home, state, plan, receipt, folder, held=held, now=options.now)
@@ -105,8 +109,8 @@ def undo(home: Home, receipt: Receipt, options: UndoOptions | None = None) -> Re
                 database.checkpoint_passive(connection)
         finally:
             connection.close()
-        files_back.take_away(receipt)
         receipt = msgspec.structs.replace(receipt, status="undone")
+        files_back.take_away(receipt)
         receipts.write(folder, state, receipt)
     return receipt
 
@@ -124,22 +128,23 @@ def _run(
 ) -> None:
     try:
         apply.begin(connection)
-        settle.settle_pending(connection, home, state)
+        settle.settle_pending(connection, home, state, receipt.id)
         if settle.mark_of(connection)(receipt.id) != "applied":
-            raise Refused(
+            raise Refused(  # noqa: TRY301 - what must hold inside the transaction reads in one place
                 f"receipt {receipt.id}: the database does not say that it was applied; nothing was changed"
             )
         shape = read_shape(connection)
         live = guard.live_sessions(connection, shape, home=home, now=now, held=held)
         _refuse_live(plan, live)
-        _apply_inverses(connection, shape, receipt, folder)
-        _refuse_new_violations(connection, shape, receipt, folder)
+        known = _known_violations(connection, shape, receipt, folder)
+        _apply_inverses(connection, shape, plan, receipt, folder)
+        _refuse_new_violations(connection, shape, receipt, known)
         apply.mark(connection, receipt.id, "undone")
         apply.commit(connection)
     except BaseException as error:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-        if isinstance(error, apsw.Error):
+        if isinstance(error, apsw.Error | OSError):
             raise RolledBack(f"{home.database}: {error}; nothing was changed") from error
         raise
 
@@ -147,9 +152,15 @@ def _run(
 def _plan_of(home: Home, receipt: Receipt) -> Plan:
     path = home.dbtools_dir / receipt.id / receipts.PLAN
     try:
-        return documents.decode_plan(path.read_bytes(), str(path), applied=True)
-    except OSError as error:
-        raise Refused(f"{path}: {error.strerror}; restore {receipt.backup or 'a backup'} instead") from None
+        plan = documents.decode_plan(path.read_bytes(), str(path), applied=True)
+    except (OSError, UsageError) as error:
+        raise Refused(f"{error}; nothing was changed; restore {receipt.backup or 'a backup'} instead") from None
+    if fingerprint(plan.steps) != receipt.fingerprint:
+        raise Refused(
+            f"{path}: not the plan that was applied; nothing was changed; "
+            f"restore {receipt.backup or 'a backup'} instead"
+        )
+    return plan
 
 
 def _refuse_live_or_held(home: Home, state: database.FileState, plan: Plan, options: UndoOptions) -> bool:
@@ -181,15 +192,11 @@ def _refuse_newer(reading: database.Reading) -> None:
         raise Refused(f"{newer}: this file is report-only; update hermes-dbtools")
 
 
-def _apply_inverses(connection: apsw.Connection, shape: Shape, receipt: Receipt, folder: Path) -> None:
+def _apply_inverses(
+    connection: apsw.Connection, shape: Shape, plan: Plan, receipt: Receipt, folder: Path
+) -> None:
     touched_tables = {*receipt.changed, *receipt.cascaded}
-    touched = violations.decode((folder / receipts.TOUCHED).read_bytes())
-    connection.execute(queries.statement("apply", "touched-table"))
-    connection.execute(queries.statement("apply", "forget-touched"))
-    if touched:
-        connection.execute(queries.statement("apply", "touch"), {"ids": apsw.carray(array("q", touched))})
-    changes_messages = "messages" in touched_tables
-    upkeep = search_index.decide(connection, shape) if changes_messages else search_index.Upkeep(())
+    upkeep = search_upkeep.choose(connection, shape, plan.steps, _list_of(folder, receipt, receipts.TOUCHED))
     search_index.register_tokenizer(connection, upkeep)
     search_index.begin_change(connection, upkeep)
     suspended = [t for t in read_shape(connection).triggers.values() if t.table in touched_tables]
@@ -197,6 +204,7 @@ def _apply_inverses(connection: apsw.Connection, shape: Shape, receipt: Receipt,
         connection.execute(queries.fill(queries.statement("apply", "drop-trigger"), trigger=trigger.name))
     conflicts: list[str] = []
     for changeset in recorder.batches_backwards(folder / receipts.UNDO, receipt.undo_sha256):
+        before, expected = connection.total_changes(), recorder.count(changeset)
         apsw.Changeset.apply(
             apsw.Changeset.invert(changeset),
             connection,
@@ -205,6 +213,12 @@ def _apply_inverses(connection: apsw.Connection, shape: Shape, receipt: Receipt,
         )
         if conflicts:
             raise RolledBack(f"undo of {receipt.id}: {conflicts[0]}{_more(conflicts)}; nothing was changed")
+        # SQLite passes in silence over a table that lost columns or its key since.
+        if (restored := connection.total_changes() - before) != expected:
+            raise RolledBack(
+                f"undo of {receipt.id}: {restored:,} of {expected:,} rows could be restored, for the tables "
+                f"have changed since; nothing was changed; restore {receipt.backup or 'a backup'} instead"
+            )
     for trigger in suspended:
         connection.execute(trigger.sql)
     search_index.end_change(connection, upkeep)
@@ -214,7 +228,7 @@ def _collector(shape: Shape, conflicts: list[str]) -> Callable[[int, apsw.TableC
     def collect(reason: int, change: apsw.TableChange) -> int:
         word = CONFLICT_WORDS.get(reason, f"conflict {reason}")
         conflicts.append(f"{_row_name(shape, change)} {word}")
-        return apsw.SQLITE_CHANGESET_OMIT if len(conflicts) < 1000 else apsw.SQLITE_CHANGESET_ABORT
+        return apsw.SQLITE_CHANGESET_OMIT
 
     return collect
 
@@ -222,26 +236,49 @@ def _collector(shape: Shape, conflicts: list[str]) -> Callable[[int, apsw.TableC
 def _row_name(shape: Shape, change: apsw.TableChange) -> str:
     table = shape.tables[change.name]
     try:
-        values = change.old or change.new or ()
-        for column, value in zip(table.columns, values, strict=False):
-            if column in table.primary_key and column in PRINTABLE_KEYS:
-                return f"{change.name} {value}"
+        values = dict(zip(table.columns, change.old or change.new or (), strict=False))
     except UnicodeDecodeError:
         return f"a row of {change.name} whose values are not UTF-8"
-    return f"a row of {change.name}"
+    key = tuple(values.get(column) for column in table.primary_key)
+    return violations.key_text(shape, change.name, key)
 
 
 def _more(conflicts: list[str]) -> str:
     return f" (and {len(conflicts) - 1} more)" if len(conflicts) > 1 else ""
 
 
-def _refuse_new_violations(connection: apsw.Connection, shape: Shape, receipt: Receipt, folder: Path) -> None:
-    known = violations.decode((folder / receipts.VIOLATIONS).read_bytes())
+def _known_violations(
+    connection: apsw.Connection, shape: Shape, receipt: Receipt, folder: Path
+) -> frozenset[int]:
+    """What was broken before the repair, and what is broken now: neither is the doing of an undo."""
     tables = violations.with_referrers(shape, {*receipt.changed, *receipt.cascaded})
+    now = violations.numbers(connection, shape, tables)
+    return frozenset(now | set(_list_of(folder, receipt, receipts.VIOLATIONS)))
+
+
+def _refuse_new_violations(
+    connection: apsw.Connection, shape: Shape, receipt: Receipt, known: frozenset[int]
+) -> None:
+    tables = violations.with_referrers(shape, {*receipt.changed, *receipt.cascaded})
+    if violations.numbers(connection, shape, tables) <= known:
+        return
     for violation in violations.find_violations(connection, shape, tables):
         if violation.number() not in known:
-            key = violation.key[0]
             raise RolledBack(
-                f"undo of {receipt.id}: {violation.table} {key!r} is newer than the repair and points at a row of "
-                f"{violation.parent} that the undo would remove; nothing was changed"
+                f"undo of {receipt.id}: {violations.row_text(shape, violation)} is newer than the repair and points "
+                f"at a row of {violation.parent} that the undo would remove; nothing was changed"
             )
+
+
+def _list_of(folder: Path, receipt: Receipt, name: str) -> array[int]:
+    """A list of numbers stored with a receipt. Raises Refused when it is not the one that was written."""
+    try:
+        content = (folder / name).read_bytes()
+    except OSError as error:
+        raise Refused(f"{folder / name}: {error.strerror}; nothing was changed") from None
+    if hashlib.sha256(content).hexdigest() != receipt.lists_sha256.get(name):
+        raise Refused(
+            f"{folder / name}: not the list that was written; nothing was changed; "
+            f"restore {receipt.backup or 'a backup'} instead"
+        )
+    return violations.decode(content)

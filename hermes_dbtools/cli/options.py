@@ -161,6 +161,7 @@ class Progress:
         self._shown = False
 
     def __enter__(self) -> Progress:
+        """Nothing is shown yet."""
         return self
 
     def __exit__(
@@ -181,9 +182,8 @@ class Progress:
 def _to_stdout(data: bytes) -> None:
     if sys.stdout is None:  # closed by the caller: nobody reads the answer, the exit code still says it
         return
-    stream = click.get_binary_stream("stdout")
-    stream.write(data)
-    stream.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
 
 
 def _words(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 
-class Unsupported(Exception):  # noqa: N818 - the word a test looks for in an answer
+class Unsupported(Exception):
     """The release has no such call."""
 
 
