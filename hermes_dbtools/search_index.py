@@ -42,7 +42,7 @@ __all__ = [
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
 
-def read_indexes(connection: apsw.Connection, shape: Shape) -> tuple[SearchIndex, ...]:
+def read_indexes(connection: apsw.Connection, shape: Shape) -> tuple[SearchIndex, ...]:  # noqa: ARG001
     """Every full-text index of messages, in name order; opens none of them."""
     return definitions(shape)
 
