@@ -57,7 +57,7 @@ def _find(context: ScanContext) -> Iterator[Finding]:
         step = DAMAGE.step(
             key=key,
             answer="null",
-            title=f"empty {column} of {counted(len(sessions), 'session')}: prompt {_shown(prompt)} is missing",
+            title=f"empty {column} of {counted(len(sessions), 'session')}: no prompt {_shown(prompt)}",
             statements=(Statement(f"null-{block}", {"hash": prompt}, len(sessions), "sessions", "update"),),
             session_ids=sessions,
         )
