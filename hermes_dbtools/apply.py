@@ -7,6 +7,7 @@ by the next run: the row `hermes_dbtools.repair.<id>` of `state_meta` commits to
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import time
 from collections import Counter
@@ -224,8 +225,12 @@ def _record(
     cascaded: Counter[str] = Counter()
     for (table, _operation), rows in outcome.changes.indirect.items():
         cascaded[table] += rows
-    receipts.write_private(folder / receipts.VIOLATIONS, state, violations.encode(outcome.violations_before))
-    receipts.write_private(folder / receipts.TOUCHED, state, violations.encode(outcome.touched_messages))
+    lists = {
+        receipts.VIOLATIONS: violations.encode(outcome.violations_before),
+        receipts.TOUCHED: violations.encode(outcome.touched_messages),
+    }
+    for name, content in lists.items():
+        receipts.write_private(folder / name, state, content)
     receipt = msgspec.structs.replace(
         receipt,
         changed=dict(sorted(outcome.changes.direct.items())),
@@ -233,6 +238,7 @@ def _record(
         undo_sha256=outcome.undo_sha256,
         lock_seconds=seconds,
         search_rebuilt=outcome.search.rebuilt,
+        lists_sha256={name: hashlib.sha256(content).hexdigest() for name, content in lists.items()},
     )
     receipts.write(folder, state, receipt)
     return receipt

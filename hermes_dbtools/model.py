@@ -248,6 +248,7 @@ class Receipt(msgspec.Struct, frozen=True):
     files: tuple[FileCopy, ...] = ()
     undoes: str = ""
     search_rebuilt: tuple[str, ...] = ()
+    lists_sha256: Mapping[str, str] = {}
 
 
 class ToolError(Exception):

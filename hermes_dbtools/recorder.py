@@ -101,6 +101,11 @@ class Recorder:
                 self.changes.indirect[(change.name, change.op)] += 1
 
 
+def count(changeset: bytes) -> int:
+    """How many rows a changeset changes."""
+    return sum(1 for _change in apsw.Changeset.iter(changeset))
+
+
 def batches_backwards(path: Path, sha256: str) -> Iterator[bytes]:
     """The changesets of an undo file from the last to the first. Raises Refused when the file is not what was written."""
     digest = hashlib.sha256()

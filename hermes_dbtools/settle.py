@@ -40,7 +40,9 @@ def settle_pending(
 def settle_home(home: Home, state: FileState) -> tuple[Receipt, ...]:
     """The same, by a read connection: for a run that has nothing to write. The caller holds the repair lock."""
     found = [receipt.id for receipt in receipts.read_all(home)]
-    words = database.read(home.database, lambda reading: {one: mark_of(reading.connection)(one) for one in found})
+    words = database.read(
+        home.database, lambda reading: {one: mark_of(reading.connection)(one) for one in found}
+    )
     return _finish(home, state, lambda receipt_id: words.get(receipt_id, ""), "")
 
 

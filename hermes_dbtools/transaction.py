@@ -13,22 +13,14 @@ from typing import BinaryIO
 
 import apsw
 
-from . import queries, search_index, violations
+from . import queries, search_index, search_upkeep, violations
 from .damage import REGISTRY
 from .damage._declare import Damage, ScanContext, whole
 from .guard import live_sessions
 from .model import RolledBack, StalePlan, Statement, Step, Value
 from .recorder import BATCH_BYTES, BATCH_ROWS, Changes, Recorder
 from .shape import Shape
-
-DERIVED_MESSAGE_TRIGGERS = (
-    "messages_message_uid_insert",
-    "messages_display_order_insert",
-    "messages_display_visibility_update",
-    "messages_display_identity_update",
-    "messages_display_identity_delete",
-)
-"""Upstream's triggers that keep derived columns of `messages` right; a change of theirs is no surprise."""
+from .triggers import DERIVED, only_known_triggers
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +61,16 @@ def run_plan(
     tables = violations.with_referrers(shape, {s.table for step in steps for s in step.statements})
     before = violations.numbers(connection, shape, tables)
     cuts = cut_ranges(context, damages, steps)
-    touched = touch_messages(connection, steps, cuts)
-    upkeep = choose_upkeep(context, steps)
+    touched = removed_messages(steps, cuts)
+    upkeep = search_upkeep.choose(connection, shape, steps, touched)
     search_index.register_tokenizer(connection, upkeep)
     search_index.begin_change(connection, upkeep)
     recorder = Recorder(connection, recordable_tables(shape), undo)
     try:
-        for step in steps:
-            on_step(step)
-            run_step(context, damages[step.code], step, cuts, recorder)
+        with only_known_triggers(connection):
+            for step in steps:
+                on_step(step)
+                run_step(context, damages[step.code], step, cuts, recorder)
         recorder.flush()
         search_index.end_change(connection, upkeep)
         digest = recorder.finish()
@@ -145,18 +138,14 @@ def cut_ranges(context: ScanContext, damages: Mapping[str, Damage], steps: Itera
     }
 
 
-def touch_messages(connection: apsw.Connection, steps: Iterable[Step], cuts: Cuts) -> array[int]:
-    """List the messages that the steps remove in `temp.touched_messages`, for the upkeep of search."""
-    connection.execute(queries.statement("apply", "touched-table"))
-    connection.execute(queries.statement("apply", "forget-touched"))
+def removed_messages(steps: Iterable[Step], cuts: Cuts) -> array[int]:
+    """The ids of the messages that the steps remove."""
     touched = array("q")
     for step in steps:
         for statement in step.statements:
             if (statement.table, statement.operation) == ("messages", "delete"):
                 for one in cuts[step.code, step.key, statement.block]:
                     touched.extend(one.keys)
-    if touched:
-        connection.execute(queries.statement("apply", "touch"), {"ids": apsw.carray(touched)})
     return touched
 
 
@@ -191,7 +180,8 @@ def run_step(
 def refuse_surprises(shape: Shape, changes: Changes) -> None:
     """Raise RolledBack when a trigger changed rows that neither a declared key nor a known trigger accounts for."""
     for (table, operation), rows in sorted(changes.indirect.items()):
-        cascades = any(key.on_delete in ("CASCADE", "SET NULL") for key in shape.tables[table].foreign_keys)
+        action = {"DELETE": "CASCADE", "UPDATE": "SET NULL"}.get(operation)
+        cascades = any(key.on_delete == action for key in shape.tables[table].foreign_keys)
         derived = table == "messages" and operation == "UPDATE" and _has_derived_triggers(shape)
         if not cascades and not derived:
             raise RolledBack(
@@ -219,8 +209,8 @@ def refuse_new_violations(
     for violation in violations.find_violations(connection, shape, tables):
         if violation.number() not in before:
             raise RolledBack(
-                f"the repair would break the foreign key of {violation.table} {violation.key} to {violation.parent}; "
-                "nothing was changed"
+                f"the repair would break the foreign key of {violations.row_text(shape, violation)} "
+                f"to {violation.parent}; nothing was changed"
             )
 
 
@@ -244,12 +234,5 @@ def _cut(rows: Iterable[tuple[Value, ...]]) -> Iterator[Range]:
         yield Range(keys)
 
 
-def choose_upkeep(context: ScanContext, steps: Iterable[Step]) -> search_index.Upkeep:
-    """What the search indexes need; nothing where no step changes messages."""
-    if any(statement.table == "messages" for step in steps for statement in step.statements):
-        return search_index.decide(context.connection, context.shape)
-    return search_index.Upkeep(())
-
-
 def _has_derived_triggers(shape: Shape) -> bool:
-    return any(name in shape.triggers for name in DERIVED_MESSAGE_TRIGGERS)
+    return any(name in shape.triggers for name in DERIVED)

@@ -154,7 +154,9 @@ def _plan_of(home: Home, receipt: Receipt) -> Plan:
     try:
         plan = documents.decode_plan(path.read_bytes(), str(path), applied=True)
     except (OSError, UsageError) as error:
-        raise Refused(f"{error}; nothing was changed; restore {receipt.backup or 'a backup'} instead") from None
+        raise Refused(
+            f"{error}; nothing was changed; restore {receipt.backup or 'a backup'} instead"
+        ) from None
     if fingerprint(plan.steps) != receipt.fingerprint:
         raise Refused(
             f"{path}: not the plan that was applied; nothing was changed; "

@@ -18,6 +18,9 @@ from . import queries
 from .model import Value
 from .shape import Shape, Table
 
+PRINTABLE_KEYS = ("id", "session_id", "hash", "execution_id", "conversation_id")
+"""Key columns that may be printed; others hold addresses or chat ids."""
+
 
 @dataclass(frozen=True, slots=True)
 class Violation:
@@ -34,6 +37,21 @@ class Violation:
             return _base(self.table, self.key_id) ^ self.key[0]
         text = repr((self.table, self.key, self.key_id)).encode()
         return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big", signed=True)
+
+
+def key_text(shape: Shape, name: str, key: tuple[object, ...]) -> str:
+    """A row for an error line, by the columns of its key that may be printed."""
+    for column, value in zip(shape.tables[name].primary_key, key, strict=False):
+        if column in PRINTABLE_KEYS and isinstance(value, str | bytes | int):
+            return (
+                f"{name} {value.decode('utf-8', 'backslashreplace') if isinstance(value, bytes) else value}"
+            )
+    return f"a row of {name}"
+
+
+def row_text(shape: Shape, violation: Violation) -> str:
+    """The row of a violation for an error line."""
+    return key_text(shape, violation.table, violation.key)
 
 
 def with_referrers(shape: Shape, tables: Iterable[str]) -> tuple[str, ...]:
@@ -84,11 +102,11 @@ def encode(numbers: Iterable[int]) -> bytes:
     return array("q", sorted(numbers)).tobytes()
 
 
-def decode(content: bytes) -> set[int]:
+def decode(content: bytes) -> array[int]:
     """What `encode` made."""
     values = array("q")
     values.frombytes(content)
-    return set(values)
+    return values
 
 
 def _with_keys(shape: Shape, tables: Iterable[str]) -> Iterator[Table]:

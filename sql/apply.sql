@@ -33,6 +33,22 @@ DELETE FROM temp.touched_messages;
 -- Adds messages to the list; the ids come as an array.
 INSERT OR IGNORE INTO temp.touched_messages (id) SELECT value FROM carray(:ids);
 
+-- name: regrouped-table
+-- The ids of messages that stay while their session comes or goes; search upkeep reads them.
+CREATE TEMP TABLE IF NOT EXISTS regrouped_messages (id INTEGER PRIMARY KEY);
+
+-- name: forget-regrouped
+-- Starts that list anew.
+DELETE FROM temp.regrouped_messages;
+
+-- name: regroup
+-- Adds the messages of one session to it, but for those that go or come themselves.
+INSERT OR IGNORE INTO temp.regrouped_messages (id)
+SELECT m.id
+  FROM messages AS m
+ WHERE m.session_id = CAST(:id AS TEXT)
+   AND m.id NOT IN (SELECT t.id FROM temp.touched_messages AS t);
+
 -- name: drop-trigger
 -- Takes a trigger out for the time of an undo; its own text brings it back.
 DROP TRIGGER {trigger};
