@@ -3,9 +3,9 @@
 How a file is opened follows from what `examine` found (measured with SQLite 3.54.1):
 
 - `live`: `-wal` and `-shm` exist. `readonly_shm=1`, for plain `mode=ro` writes into `-shm`.
-- `read-only`: a rollback journal and nobody else. Plain `mode=ro`.
-- `immutable`: WAL mode with no or an empty `-wal`, where every other way creates sidecars. SQLite looks for
-  no change then, so the marks of the files are compared afterwards. Also a file whose rows are not trusted.
+- `immutable`: WAL mode with no or an empty `-wal`, where every other way creates sidecars; and a rollback journal
+  and nobody else, where `mode=ro` would hold a lock that stalls a writer who comes while we read. SQLite looks
+  for no change then, so the marks of the files are compared afterwards. Also a file whose rows are not trusted.
 - `copy`: a non-empty `-wal` without `-shm`, or a rollback journal beside other processes.
 """
 
@@ -28,7 +28,7 @@ from .holders import lock_owners
 from .model import CouldNotLook, Holder
 from .shown import shown
 
-How = Literal["live", "read-only", "immutable", "copy"]
+How = Literal["live", "immutable", "copy"]
 
 _OTHER_USER = "not all of its files may be read by this user; run as the user who owns them"
 
@@ -56,14 +56,12 @@ def opened(state: FileState, *, pause_writers: bool) -> AbstractContextManager[R
     if state.hot_journal or state.deleted_sidecar:
         return _immutable(state, rows_trusted=False)
     if state.wal_size is not None and state.shm:
-        return _in_place(state, "live", "mode=ro&readonly_shm=1")
+        return _live(state)
     if state.wal_size:
         return _copy_with_wal(state)
-    if state.wal_mode or state.wal_size is not None:
-        return _immutable(state, rows_trusted=True)
-    if state.holders.held:
+    if not state.wal_mode and state.wal_size is None and state.holders.held:
         return _copy_by_backup(state, pause_writers=pause_writers)
-    return _in_place(state, "read-only", "mode=ro")
+    return _immutable(state, rows_trusted=True)
 
 
 def named(processes: Iterable[Holder]) -> str:
@@ -74,12 +72,12 @@ def named(processes: Iterable[Holder]) -> str:
 
 
 @contextmanager
-def _in_place(state: FileState, how: How, parameters: str) -> Iterator[Reading]:
+def _live(state: FileState) -> Iterator[Reading]:
     try:
         with sidecars_kept(state, READ_BUSY_MS / 1000):
-            connection = _begin(state, state.path, parameters)
+            connection = _begin(state, state.path, "mode=ro&readonly_shm=1")
             try:
-                yield Reading(connection, how, state, rows_trusted=True)
+                yield Reading(connection, "live", state, rows_trusted=True)
             finally:
                 connection.close()
     except Locked:

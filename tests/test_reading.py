@@ -146,9 +146,9 @@ ROWS: tuple[tuple[Arrange, str, bool], ...] = (
     (wal_holder_that_has_not_read, "immutable", True),
     (wal_without_index, "copy", True),
     (exclusive_wal, "copy", True),
-    (rollback_alone, "read-only", True),
-    (persisted_journal, "read-only", True),
-    (truncated_journal, "read-only", True),
+    (rollback_alone, "immutable", True),
+    (persisted_journal, "immutable", True),
+    (truncated_journal, "immutable", True),
     (rollback_held, "copy", True),
     (rollback_held_in_transaction, "copy", True),
     (rollback_beside_a_wal, "copy", True),
@@ -327,6 +327,21 @@ def test_a_scan_does_not_stall_a_writer_with_a_rollback_journal(tmp_path: Path) 
     assert outcomes <= {"copy", "written too often"}
 
 
+def test_a_writer_who_comes_while_a_quiet_rollback_file_is_read_does_not_wait(tmp_path: Path) -> None:
+    path = written(tmp_path / "state.db", *ROLLBACK)
+    came: list[str] = []
+
+    def body(reading: Reading) -> int:
+        if not came:
+            came.append(reading.how)
+            with writer(path, "PRAGMA busy_timeout=0", "INSERT INTO item(text) VALUES ('meanwhile')"):
+                pass
+        return count(reading)
+
+    assert read(path, body) == 3
+    assert came == ["immutable"]
+
+
 def test_a_file_written_faster_than_it_is_copied_could_not_be_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -482,7 +497,7 @@ except ToolError as error:
         (crashed_wal, "live"),
         (closed_wal, "immutable"),
         (wal_without_index, "copy"),
-        (rollback_alone, "read-only"),
+        (rollback_alone, "immutable"),
     ],
     ids=lambda case: getattr(case, "__name__", ""),
 )
