@@ -3,12 +3,13 @@
 What it means
 -------------
 `message_count` or `tool_call_count` is not the number of the session's active messages or of the calls in
-them. Lists that filter by the count hide the session, and a count of 0 on a session with rows lets a later
-sweep of empty sessions delete it.
+them. Lists that filter by the count hide the session. A count of 0 on a session with rows is an error:
+upstream's sweep of empty sessions asks the count alone, and deletes the rows once the session has ended.
 
 Why it happens
 --------------
-Rows written, removed or restored by something that does not keep the counters: another program, a partial
+Usage accounted to a session whose row is gone: the row comes back with a count of 0 above its messages. Or
+rows written, removed or restored by something that does not keep the counters: another program, a partial
 restore, a merge of two files, a crash of an older release between two writes.
 
 Repair
@@ -127,6 +128,11 @@ def _accepted(stored: int, held: _Rows, active: int, total: int, right: int) -> 
     return active <= stored <= total or (held.compacted and 0 < stored < active)
 
 
+def _invites_the_sweep(wrong: dict[str, int], stored: dict[str, object]) -> bool:
+    """Whether upstream's sweep of empty sessions would delete the session with its rows (it asks for a 0)."""
+    return "message_count" in wrong and stored["message_count"] == 0
+
+
 def _finding(
     session_id: Value, wrong: dict[str, int], stored: dict[str, object], held: _Rows, made: CallCounts
 ) -> Finding:
@@ -151,6 +157,7 @@ def _finding(
     return DAMAGE.finding(
         table="sessions",
         key=session_id,
+        severity=Severity.ERROR if _invites_the_sweep(wrong, stored) else Severity.WARNING,
         message=f"it holds {held.active} active of {held.total} messages: {changes}",
         evidence=evidence,
         session_ids=(session_id,),
