@@ -13,8 +13,8 @@ engine at work now lacks it: another Python, another machine, a container withou
 
 Repair
 ------
-By hand: work with an engine that has the tokenizer, or let Hermes rebuild the index with one that the engine
-has. The index is made from messages, so nothing is lost with it.
+By hand: work with an engine that has the tokenizer, or take the index away and let Hermes make it
+again. The index is made from messages, so nothing is lost with it.
 
 Safety
 ------

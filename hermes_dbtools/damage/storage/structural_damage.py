@@ -14,8 +14,7 @@ deleted by hand, file locks dropped by a second library in the same process, a n
 Repair
 ------
 By hand, on a copy, never in place: the runbook carries the rows over into a new file. An index that alone is
-damaged is left out of the copy and made again. While this stands, no plan touches a file with a damaged
-table.
+damaged is left out of the copy and made again. While this stands, no plan touches the file.
 
 Safety
 ------

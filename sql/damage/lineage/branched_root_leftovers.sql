@@ -38,13 +38,13 @@ SELECT CAST(s.id AS BLOB), s.ended_at,
          WHERE m.session_id = s.id AND typeof(m.timestamp) IN ('integer', 'real') AND m.timestamp < 4200000000
            AND typeof(s.ended_at) IN ('integer', 'real') AND m.timestamp > s.ended_at + 60),
        s.session_key IS NOT NULL AND s.session_key <> '',
-       EXISTS (SELECT 1 FROM routed AS r WHERE r.session_id = s.id),
-       EXISTS (SELECT 1 FROM routed AS r WHERE r.session_id = s.id AND r.in_use)
+       s.id IN (SELECT r.session_id FROM routed AS r),
+       s.id IN (SELECT r.session_id FROM routed AS r WHERE r.in_use)
   FROM sessions AS s
  WHERE s.end_reason = 'branched'
    AND s.ended_at IS NOT NULL
    AND typeof(s.id) = 'text'
-   AND NOT EXISTS (SELECT 1 FROM marked AS b WHERE b.root = s.id)
+   AND s.id NOT IN (SELECT b.root FROM marked AS b)
    AND NOT EXISTS (SELECT 1 FROM sessions AS c
                     WHERE c.parent_session_id = s.id
                       AND c.source NOT IN ('subagent', 'tool')
@@ -71,7 +71,7 @@ SELECT CAST(s.id AS BLOB), s.ended_at,
  WHERE s.end_reason = 'branched'
    AND s.ended_at IS NOT NULL
    AND typeof(s.id) = 'text'
-   AND NOT EXISTS (SELECT 1 FROM marked AS b WHERE b.root = s.id)
+   AND s.id NOT IN (SELECT b.root FROM marked AS b)
    AND NOT EXISTS (SELECT 1 FROM sessions AS c
                     WHERE c.parent_session_id = s.id
                       AND c.source NOT IN ('subagent', 'tool')
@@ -85,18 +85,17 @@ SELECT CAST(s.id AS BLOB), s.ended_at,
 WITH marks AS MATERIALIZED (
   SELECT s.id, s.parent_session_id, n.value AS marker, json_extract(s.model_config, '$.' || n.value) AS named
     FROM sessions AS s CROSS JOIN json_each('["_branched_from", "_reset_from"]') AS n
-   WHERE CASE WHEN typeof(s.model_config) = 'text' AND json_valid(s.model_config)
+   WHERE typeof(s.id) = 'text'
+     AND CASE WHEN typeof(s.model_config) = 'text' AND json_valid(s.model_config)
               THEN json_type(s.model_config, '$.' || n.value) END = 'text'
 )
 SELECT CAST(k.id AS BLOB), k.marker, CAST(k.named AS BLOB), k.parent_session_id IS NOT NULL
   FROM marks AS k
  WHERE k.named <> ''
-   AND typeof(k.id) = 'text'
    AND NOT EXISTS (SELECT 1 FROM sessions AS p WHERE p.id = k.named)
    AND (k.parent_session_id IS NULL
-        OR EXISTS (SELECT 1 FROM sessions AS p WHERE p.id = k.parent_session_id))
-   AND NOT EXISTS (SELECT 1 FROM marks AS p
-                    WHERE p.id = k.parent_session_id AND p.marker = k.marker AND p.named = k.named)
+        OR (EXISTS (SELECT 1 FROM sessions AS p WHERE p.id = k.parent_session_id)
+            AND (k.parent_session_id, k.marker, k.named) NOT IN (SELECT p.id, p.marker, p.named FROM marks AS p)))
    AND (NOT EXISTS (SELECT 1 FROM messages AS m WHERE m.session_id = k.named)
         OR EXISTS (SELECT 1 FROM state_meta AS t WHERE t.key = 'gateway.retired_session.v1.' || k.named))
  ORDER BY k.id, k.marker;
@@ -142,10 +141,12 @@ SELECT 'session_admissions', CAST(g.id AS BLOB), count(*), g.tombstoned
   FROM gone AS g INNER JOIN session_admissions AS a ON a.target_session_id = g.id
  GROUP BY g.id
 UNION ALL
-SELECT 'state_meta', CAST(p.owner AS BLOB), 1, max(g.tombstoned)
-  FROM policies AS p INNER JOIN gone AS g ON g.id IN (p.owner, p.target)
- WHERE NOT EXISTS (SELECT 1 FROM sessions AS s WHERE s.id IN (p.owner, p.target))
- GROUP BY p.owner
+SELECT 'state_meta', CAST(p.owner AS BLOB), 1,
+       p.owner IN (SELECT g.id FROM gone AS g WHERE g.tombstoned)
+       OR coalesce(p.target, p.owner) IN (SELECT g.id FROM gone AS g WHERE g.tombstoned)
+  FROM policies AS p
+ WHERE (p.owner IN (SELECT g.id FROM gone AS g) OR p.target IN (SELECT g.id FROM gone AS g))
+   AND NOT EXISTS (SELECT 1 FROM sessions AS s WHERE s.id IN (p.owner, p.target))
 UNION ALL
 SELECT 'worker_executions', CAST(g.id AS BLOB), count(*), g.tombstoned
   FROM gone AS g INNER JOIN worker_executions AS w ON w.session_id = g.id
