@@ -108,6 +108,7 @@ def rehearse(home: Home, plan: Plan, options: ApplyOptions | None = None) -> dic
     def run(reading: database.Reading) -> dict[str, int]:
         preflight.check(reading, plan)
         with database.private_copy(reading.connection) as copy:
+            preflight.refuse_damaged_copy(copy)
             connection = database.open_for_repair(copy, foreign_keys=True, held=False)
             try:
                 with _scratch_file(copy.with_name("undo")) as undo:
@@ -197,7 +198,9 @@ def _in_transaction(
         options.now,
         trust_indexes=False,
     )
-    return run_plan(context, plan.steps, undo, held=held, on_step=options.on_step)
+    return run_plan(
+        context, plan.steps, undo, held=held, allow_lossy=plan.allow_lossy, on_step=options.on_step
+    )
 
 
 def begin(connection: apsw.Connection) -> None:

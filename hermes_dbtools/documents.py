@@ -31,8 +31,12 @@ from .model import (
     UsageError,
     Value,
 )
+from .plan import fingerprint
 
 FORMAT_VERSION = 1
+
+INFINITE = ({"real": "inf"}, {"real": "-inf"})
+"""Numbers that a column can hold and JSON has no word for; a NaN is NULL to SQLite."""
 
 
 class StepDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,11 +89,20 @@ def plain(value: object) -> Any:
     return value
 
 
+def packed(value: Value) -> Any:
+    """A value of a plan, which must come back as it was: like `plain`, but infinite numbers are `{"real": …}`."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"real": str(value)}
+    return plain(value)
+
+
 def value(document: Any) -> Value:
-    """A value read back from a document. Raises ValueError for anything that no column can hold."""
+    """What `packed` was given. Raises ValueError for anything that no column can hold."""
     if isinstance(document, dict) and set(document) == {"hex"}:
         return bytes.fromhex(document["hex"])
-    if document is None or isinstance(document, str | int | float):
+    if isinstance(document, dict) and document in INFINITE:
+        return float(document["real"])
+    if document is None or (isinstance(document, str | int | float) and not isinstance(document, bool)):
         return document
     raise ValueError(f"not a value: {type(document).__name__}")
 
@@ -128,7 +141,10 @@ def plan_document(plan: Plan, totals: Mapping[str, int]) -> dict[str, Any]:
         "fingerprint": plan.fingerprint,
         "steps": [entry for number, step in enumerate(plan.steps, 1) for entry in _step(number, step)],
         "skipped": [msgspec.structs.asdict(skipped) for skipped in plan.skipped],
-        "skipped_active": [plain(msgspec.structs.asdict(skipped)) for skipped in plan.skipped_active],
+        "skipped_active": [
+            msgspec.structs.asdict(skipped) | {"session_id": packed(skipped.session_id)}
+            for skipped in plan.skipped_active
+        ],
         "totals": dict(totals),
         "choices": dict(plan.choices),
         "allow_lossy": plan.allow_lossy,
@@ -148,6 +164,8 @@ def decode_plan(content: bytes, where: str, *, applied: bool = False) -> Plan:
                 f"{where}: not a plan of this version: {document.format} {document.format_version}"
             )
         steps = _steps(document.steps, where, applied=applied)
+        if fingerprint(steps) != document.fingerprint:
+            raise UsageError(f"{where}: was edited after it was made; make the plan anew")
         return Plan(
             document.database,
             document.fingerprint,
@@ -158,7 +176,7 @@ def decode_plan(content: bytes, where: str, *, applied: bool = False) -> Plan:
             document.allow_lossy,
             document.max_rows,
         )
-    except (msgspec.MsgspecError, ValueError, KeyError, TypeError) as error:
+    except (msgspec.MsgspecError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(f"{where}: not a plan: {error}") from None
 
 
@@ -235,14 +253,14 @@ def _step(number: int, step: Step) -> list[dict[str, Any]]:
         "key": step.key,
         "answer": step.answer,
         "title": step.title,
-        "session_ids": plain(step.session_ids),
+        "session_ids": [packed(session) for session in step.session_ids],
     }
     entries = [
         {
             **head,
             "sql": _sql(step.code, statement.block)[0],
             "block": statement.block,
-            "bindings": plain(statement.bindings),
+            "bindings": {name: packed(bound) for name, bound in statement.bindings.items()},
             "expect": statement.expect,
             "table": statement.table,
             "operation": statement.operation,

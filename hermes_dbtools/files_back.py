@@ -5,6 +5,7 @@ A file is copied, not moved: its source may be named elsewhere. A copy is a name
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -44,19 +45,22 @@ def take_away(receipt: Receipt) -> tuple[str, ...]:
     left = []
     for file in receipt.files:
         target = Path(file.target)
-        if _digest(target) == file.sha256:
-            target.unlink()
-        elif target.exists():
+        try:
+            if _digest(target) == file.sha256:
+                target.unlink()
+            elif os.path.lexists(target):
+                left.append(file.target)
+        except OSError:
             left.append(file.target)
     return tuple(left)
 
 
 def _put_back(file: FileCopy, state: FileState) -> str:
     source, target = Path(file.source), Path(file.target)
-    if os.path.lexists(target):
-        return "" if _digest(target) == file.sha256 else f"{target} is taken by another file"
     scratch = target.with_name(f".{target.name}.dbtools")
     try:
+        if os.path.lexists(target):
+            return "" if _digest(target) == file.sha256 else f"{target} is taken by another file"
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         scratch.unlink(missing_ok=True)
         handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
@@ -71,7 +75,9 @@ def _put_back(file: FileCopy, state: FileState) -> str:
     except OSError as error:
         return f"{target}: {error.strerror}"
     finally:
-        scratch.unlink(missing_ok=True)
+        # Also what a crash left between the two names of one file.
+        with contextlib.suppress(OSError):
+            scratch.unlink(missing_ok=True)
     receipts.sync_folder(target.parent)
     return ""
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from . import database, lock_estimate, queries
 from .home import Home
 from .model import CouldNotLook, Plan, Refused, UsageError
+from .plan import rows_removed
 from .shape import Shape, read_shape
 from .sizes import path_text
 from .structure import classify
@@ -69,9 +70,16 @@ def check(reading: database.Reading, plan: Plan) -> None:
     shape = read_shape(reading.connection)
     if shape.newer:
         raise Refused(f"{shape.newer}: this file is report-only; update hermes-dbtools")
+    removed = sum(rows_removed(step) for step in plan.steps)
+    if removed > plan.max_rows:
+        raise Refused(
+            f"the plan would remove {removed:,} rows, and the limit it was made with is {plan.max_rows:,}; "
+            f"nothing was changed; make it anew with --max-rows {removed}"
+        )
     tables = {statement.table for step in plan.steps for statement in step.statements}
     for table in with_referrers(shape, tables):
         _refuse_null_keys(reading, shape, table, planned=table in tables)
+    _refuse_unrecorded_cascades(plan, shape)
 
 
 def back_up(home: Home, target: Path) -> None:
@@ -82,17 +90,21 @@ def back_up(home: Home, target: Path) -> None:
     if not problems and dict(verification.rows) == counts:
         return
     target.unlink()
-    if problems:
-        raise Refused(
-            f"the file is structurally damaged, nothing was changed: {problems[0]}; "
-            "hermes-dbtools runbook structural-damage"
-        )
+    _refuse_damage(problems)
     raise Refused("the backup does not hold the rows of the database; nothing was changed; try again")
 
 
 def refuse_damaged_file(home: Home) -> None:
     """Raise Refused unless the whole file passes `quick_check`, search findings apart."""
-    lines = database.read(home.database, lambda reading: whole_file(reading.connection))
+    _refuse_damage(database.read(home.database, lambda reading: whole_file(reading.connection)))
+
+
+def refuse_damaged_copy(path: Path) -> None:
+    """The same for a private copy."""
+    _refuse_damage(database.verify_copy(path).problems)
+
+
+def _refuse_damage(lines: Iterable[str]) -> None:
     if problems := _structural(lines):
         raise Refused(
             f"the file is structurally damaged, nothing was changed: {problems[0]}; "
@@ -108,6 +120,19 @@ def _copy(reading: database.Reading, target: Path) -> dict[str, int]:
     target.unlink(missing_ok=True)  # an immutable read may begin again
     database.copy_database(reading.connection, target)
     return tables(reading.connection)[2]
+
+
+def _refuse_unrecorded_cascades(plan: Plan, shape: Shape) -> None:
+    """SQLite's recorder follows no table without a primary key: what a foreign key action does there is lost."""
+    emptied = {s.table for step in plan.steps for s in step.statements if s.operation == "delete"}
+    for name in with_referrers(shape, emptied):
+        table = shape.tables[name]
+        if not table.primary_key and any(
+            key.on_delete in ("CASCADE", "SET NULL") for key in table.foreign_keys
+        ):
+            raise Refused(
+                f"table {name} has no primary key and follows the rows that the plan removes: this could not be undone"
+            )
 
 
 def _refuse_null_keys(reading: database.Reading, shape: Shape, name: str, *, planned: bool) -> None:

@@ -17,7 +17,7 @@ from . import queries, search_index, search_upkeep, violations
 from .damage import REGISTRY
 from .damage._declare import Damage, ScanContext, whole
 from .guard import live_sessions
-from .model import RolledBack, StalePlan, Statement, Step, Value
+from .model import RolledBack, Safety, StalePlan, Statement, Step, Value
 from .recorder import BATCH_BYTES, BATCH_ROWS, Changes, Recorder
 from .shape import Shape
 from .triggers import DERIVED, only_known_triggers
@@ -51,13 +51,14 @@ def run_plan(
     undo: BinaryIO,
     *,
     held: bool,
+    allow_lossy: bool,
     on_step: Callable[[Step], None] = lambda _step: None,
 ) -> Outcome:
     """Run the steps inside the caller's transaction. Raises StalePlan or RolledBack; the caller must then roll back."""
     connection, shape = context.connection, context.shape
     damages = planned_damages(steps)
     refuse_live(context, steps, held)
-    refuse_stale(context, damages, steps)
+    refuse_stale(context, damages, steps, allow_lossy=allow_lossy)
     tables = violations.with_referrers(shape, {s.table for step in steps for s in step.statements})
     before = violations.numbers(connection, shape, tables)
     cuts = cut_ranges(context, damages, steps)
@@ -108,8 +109,13 @@ def refuse_live(context: ScanContext, steps: tuple[Step, ...], held: bool) -> No
                 )
 
 
-def refuse_stale(context: ScanContext, damages: dict[str, Damage], steps: tuple[Step, ...]) -> None:
-    """Raise StalePlan unless every step is still exactly what its finding asks for, asked without indexes."""
+def refuse_stale(
+    context: ScanContext, damages: dict[str, Damage], steps: tuple[Step, ...], *, allow_lossy: bool
+) -> None:
+    """Raise StalePlan unless every step is still exactly what its finding asks for, asked without indexes.
+
+    A step that drops data is refused unless the plan was made with leave for that.
+    """
     remedies = {
         (finding.code, finding.key, remedy.answer): remedy
         for damage in damages.values()
@@ -123,6 +129,11 @@ def refuse_stale(context: ScanContext, damages: dict[str, Damage], steps: tuple[
             raise StalePlan(
                 f"{step.slug} {step.key} {what} since the plan was made; nothing was changed; "
                 "run hermes-dbtools repair again"
+            )
+        if remedy.safety is Safety.LOSSY and not allow_lossy:
+            raise RolledBack(
+                f"{step.slug} {step.key}: {step.answer} drops data, and the plan was made without --allow-lossy; "
+                "nothing was changed"
             )
 
 
