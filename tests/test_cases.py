@@ -116,7 +116,8 @@ def _repair(case: Case, home: Home, plan: Plan) -> None:
 def _damaged(case: Case, folder: Path) -> Home:
     """A healthy home, damaged as the case says; fails when the damage changes nothing."""
     home = folder / "home"
-    home.mkdir()
+    for part in ("sessions", "cache/documents/native-inputs", "cache/transcript_media"):
+        (home / part).mkdir(parents=True)
     path = make(home / "state.db", case.table["shape"], parts=case.table.get("parts", ()))
     fill(path)
     for name, content in case.table.get("files", {}).items():
