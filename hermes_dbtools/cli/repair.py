@@ -121,7 +121,9 @@ def command(
         write(document if as_json else text)
         if not as_json and not apply_:
             hint(table.plan_next(prepared.plan, prepared.report, as_given(ctx, NOT_REPEATED)))
-        repairing.refuse_nothing_to_do(prepared) if apply_ else None
+        if apply_:
+            repairing.finish_pending(request.home)
+            repairing.refuse_nothing_to_do(prepared)
         raise SystemExit(prepared.exit_code)
     if not yes:
         (say if as_json else write)(text)
