@@ -81,7 +81,12 @@ def shell(path: Path, statements: Iterable[Sql], pragmas: Sequence[str] = ()) ->
     """Run statements in one transaction as the `sqlite3` shell would; returns the rows each changed."""
     document = json.dumps([str(path), list(pragmas), [[sql, list(bindings)] for sql, bindings in statements]])
     done = subprocess.run(
-        [sys.executable, "-c", _SHELL], input=document, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", _SHELL],
+        input=document,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return list(json.loads(done.stdout))
@@ -223,7 +228,9 @@ def orphaned_binding(facts: Facts) -> Harm | None:
 
 def broken_plugin_key(_facts: Facts) -> Harm | None:
     """A table that no release knows names a session that never was."""
-    table = "CREATE TABLE plugin_notes (id INTEGER PRIMARY KEY, session_id TEXT NOT NULL REFERENCES sessions(id))"
+    table = (
+        "CREATE TABLE plugin_notes (id INTEGER PRIMARY KEY, session_id TEXT NOT NULL REFERENCES sessions(id))"
+    )
     found = ("HDB206", "plugin_notes(session_id) -> sessions", "error")
     note = ("INSERT INTO plugin_notes (session_id) VALUES (?)", (MISSING,))
     return Harm(((table, ()), note), (found,), left=(found,))
@@ -235,7 +242,9 @@ def used_branchless_root(facts: Facts) -> Harm | None:
     found = ("HDB301", f"branchless-root:{session_id}", "warning")
     ended = "UPDATE sessions SET ended_at = started_at + 1, end_reason = 'branched' WHERE id = ?"
     later = "UPDATE messages SET timestamp = timestamp + 200 WHERE session_id = ?"
-    return Harm(((ended, (session_id,)), (later, (session_id,))), (found,), ("branched-root-leftovers=reopen",))
+    return Harm(
+        ((ended, (session_id,)), (later, (session_id,))), (found,), ("branched-root-leftovers=reopen",)
+    )
 
 
 def null_active(facts: Facts) -> Harm | None:
@@ -288,3 +297,47 @@ HARMS: dict[str, Callable[[Facts], Harm | None]] = {
     )
 }
 """Every way to damage rows, by name; None where the release has nothing of the kind."""
+
+
+def flip_page(path: Path, name: str) -> None:
+    """Turn bits over in the header of a leaf page of a table or an index, as a bad disk does."""
+    sql = (
+        "SELECT pageno, pgsize FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY pageno DESC LIMIT 1"
+    )
+    ((page, size),) = rows(path, sql, (name,))
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        header = bytes(byte ^ 0x5A for byte in file.read(8))
+        file.seek((page - 1) * size)
+        file.write(header)
+
+
+def empty(path: Path) -> None:
+    """Leave 0 bytes."""
+    path.write_bytes(b"")
+
+
+def zeroed(path: Path) -> None:
+    """Leave the size and nothing but zero bytes."""
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def headless(path: Path) -> None:
+    """Overwrite the header."""
+    with path.open("r+b") as file:
+        file.write(b"not a database")
+
+
+def cut_off(path: Path) -> None:
+    """Cut the second half off."""
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+
+
+UNREADABLE: dict[str, Callable[[Path], None]] = {
+    "empty": empty,
+    "zeroes": zeroed,
+    "wrong-header": headless,
+    "truncated": cut_off,
+}
+"""Ways to make a file unreadable, by the kind of the finding."""

@@ -8,9 +8,11 @@ import pytest
 
 from hermes_dbtools import repairing, undoing
 from hermes_dbtools.apply import ApplyOptions
-from tests.real.damages import HARMS, Harm, Row, facts
+from hermes_dbtools.model import Status
+from tests.real.damages import HARMS, UNREADABLE, Harm, Row, facts, flip_page
 from tests.real.lives import KINDS, copy_of
-from tests.real.looks import blind, digest, home_of, look, wrong
+from tests.real.looks import all_findings, blind, digest, home_of, look, run, wrong
+from tests.real.wheels import RELEASES
 
 Outcome = tuple[tuple[Row, ...], tuple[Row, ...], bool]
 """Findings when damaged, findings when repaired, and whether an undo gave every row back."""
@@ -43,3 +45,72 @@ def outcome(kind: str, folder: Path, harm: Harm) -> Outcome:
         undoing.undo(home, undoing.choose_receipt(home, None))
     assert wrong(look(path)) == harm.expect
     return wrong(damaged), wrong(repaired), digest(path) == before
+
+
+@pytest.mark.parametrize("state", UNREADABLE)
+def test_an_unreadable_file_is_one_finding_and_no_check_reads_as_clean(state: str, tmp_path: Path) -> None:
+    for release in RELEASES:
+        path = copy_of(release, tmp_path / release).path
+        UNREADABLE[state](path)
+        before = path.read_bytes()
+        report = look(path)
+        assert [(f.code, f.kind, f.severity.word) for f in all_findings(report)] == [
+            ("HDB001", state, "error")
+        ]
+        statuses = {result.status for result in report.results if result.code != "HDB001"}
+        assert statuses <= {Status.COULD_NOT_LOOK, Status.CLEAN}
+        assert {r.code for r in report.results if r.status is Status.CLEAN} <= {"HDB003"}
+        assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_page_of_messages_stops_what_reads_them_and_every_plan(kind: str, tmp_path: Path) -> None:
+    path = damaged_twice(kind, tmp_path, "messages")
+    report = look(path)
+    found = all_findings(report)
+    assert {finding.code for finding in found} == {"HDB002"}
+    assert [f.key for f in found if f.kind == "table"] == ["messages"]
+    assert {(f.kind, f.table) for f in found if f.kind != "table"} <= {("index", "messages")}
+    assert {"HDB201", "HDB202", "HDB501"} <= set(blind(report))
+    before = path.read_bytes()
+    told = run("repair", path, "--apply", "--yes")
+    assert told.code == 1, told.err
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_index_is_named_and_all_rows_are_read_without_it(kind: str, tmp_path: Path) -> None:
+    path = damaged_twice(kind, tmp_path, "idx_messages_session")
+    lost = copy_of(kind, tmp_path / "healthy").life.ids["tools"]
+    report = look(path)
+    assert wrong(report) == (("HDB002", "idx_messages_session", "error"), ("HDB201", lost, "error"))
+    assert blind(report) == {}
+    before = path.read_bytes()
+    told = run("repair", path, "--apply", "--yes")
+    assert told.code == 1, told.err
+    assert "structural-damage (HDB002) comes first" in told.out
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_search_page_is_no_damage_of_the_rows_and_stops_a_repair(kind: str, tmp_path: Path) -> None:
+    path = damaged_twice(kind, tmp_path, "messages_fts_data")
+    lost = copy_of(kind, tmp_path / "healthy").life.ids["tools"]
+    report = look(path)
+    assert wrong(report) == (("HDB201", lost, "error"),)
+    assert blind(report) == {}
+    before = path.read_bytes()
+    told = run("repair", path, "--apply", "--yes")
+    assert told.code == 4
+    assert "structurally damaged, nothing was changed" in told.err
+    assert path.read_bytes() == before
+
+
+def damaged_twice(kind: str, folder: Path, name: str) -> Path:
+    """A copy whose session `tools` has lost its row, with a damaged page of the named table or index."""
+    healthy = copy_of(kind, folder / "home")
+    harm = HARMS["orphaned_tools"](facts(healthy))
+    assert harm is not None
+    harm.do(healthy.path)
+    flip_page(healthy.path, name)
+    return healthy.path
