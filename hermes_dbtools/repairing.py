@@ -81,7 +81,6 @@ def carry_out(
 ) -> Done:
     """Apply the plan and scan again. A plan without steps changes nothing."""
     if not prepared.plan.steps:
-        finish_pending(request.home)
         return Done(None, prepared.report, prepared.exit_code)
     progress("applying")
     receipt = apply.apply_plan(request.home, prepared.plan, options)
@@ -90,7 +89,10 @@ def carry_out(
 
 
 def finish_pending(home: Home) -> None:
-    """Finish what a crash left behind the COMMIT of a repair or an undo; changes no row."""
+    """Finish what a crash left behind the COMMIT of a repair or an undo; changes no row.
+
+    Before the scan of an apply: the files it puts back are findings until then.
+    """
     if any(receipt.status in ("pending", "committed") for receipt in receipts.read_all(home)):
         state = database.examine(home.database)
         with database.repair_lock(state.path):

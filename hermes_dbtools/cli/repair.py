@@ -105,6 +105,8 @@ def command(
         plan_file=plan_file,
     )
     options = ApplyOptions(online=online, backup=not no_backup, verify=verify)
+    if apply_:
+        repairing.finish_pending(request.home)
     with Progress() as progress:
         prepared = repairing.prepare(request, progress)
         rehearsed = repairing.rehearse(request, prepared, options) if rehearse else None
@@ -121,9 +123,7 @@ def command(
         write(document if as_json else text)
         if not as_json and not apply_:
             hint(table.plan_next(prepared.plan, prepared.report, as_given(ctx, NOT_REPEATED)))
-        if apply_:
-            repairing.finish_pending(request.home)
-            repairing.refuse_nothing_to_do(prepared)
+        repairing.refuse_nothing_to_do(prepared) if apply_ else None
         raise SystemExit(prepared.exit_code)
     if not yes:
         (say if as_json else write)(text)
