@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import apsw
@@ -39,18 +39,30 @@ def settle_pending(
 
 def settle_home(home: Home, state: FileState) -> tuple[Receipt, ...]:
     """The same, by a read connection: for a run that has nothing to write. The caller holds the repair lock."""
-    found = [receipt.id for receipt in receipts.read_all(home)]
-    words = database.read(
-        home.database, lambda reading: {one: mark_of(reading.connection)(one) for one in found}
-    )
-    return _finish(home, state, lambda receipt_id: words.get(receipt_id, ""), "")
+    words = database.read(home.database, lambda reading: _marks(reading, receipts.read_all(home)))
+    return () if words is None else _finish(home, state, lambda receipt_id: words.get(receipt_id, ""), "")
+
+
+def proven(home: Home) -> tuple[Receipt, ...]:
+    """Every receipt with the status that the database proves, oldest first; writes nothing.
+
+    A database with a hot journal proves nothing: its receipts are as they were written.
+    """
+    if not (found := receipts.read_all(home)):
+        return ()
+    words = database.read(home.database, lambda reading: _marks(reading, found))
+    if words is None:
+        return found
+    return tuple(receipts.settled(receipt, words.__getitem__) for receipt in found)
 
 
 def give_up(home: Home, folder: Path, state: FileState) -> None:
     """Mark a receipt rolled back and remove what it prepared, unless the database says that it was applied."""
     receipt = receipts.read(folder)
-    word = database.read(home.database, lambda reading: mark_of(reading.connection)(receipt.id))
-    settled = receipts.settled(receipt, lambda _receipt_id: word)
+    words = database.read(home.database, lambda reading: _marks(reading, (receipt,)))
+    if words is None:
+        return
+    settled = receipts.settled(receipt, words.__getitem__)
     if settled.status == "rolled-back":
         _write_rolled_back(folder, state, settled)
 
@@ -60,6 +72,13 @@ def discard(folder: Path) -> None:
     for name in (receipts.BACKUP, receipts.UNDO, receipts.VIOLATIONS, receipts.TOUCHED):
         (folder / name).unlink(missing_ok=True)
         (folder / f"{name}{receipts.SCRATCH_SUFFIX}").unlink(missing_ok=True)
+
+
+def _marks(reading: database.Reading, found: Iterable[Receipt]) -> dict[str, str] | None:
+    if not reading.rows_trusted:
+        return None
+    read_mark = mark_of(reading.connection)
+    return {receipt.id: read_mark(receipt.id) for receipt in found}
 
 
 def _finish(

@@ -55,15 +55,7 @@ class UndoOptions:
 
 def history(home: Home) -> tuple[Receipt, ...]:
     """Every receipt of a home with the status its database proves, oldest first; writes nothing."""
-    found = receipts.read_all(home)
-    if not found:
-        return ()
-    return database.read(
-        home.database,
-        lambda reading: tuple(
-            receipts.settled(receipt, settle.mark_of(reading.connection)) for receipt in found
-        ),
-    )
+    return settle.proven(home)
 
 
 def choose_receipt(home: Home, receipt_id: str | None) -> Receipt:

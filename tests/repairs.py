@@ -146,7 +146,9 @@ def _check(path: Path, engine: Engine, writer: Engine) -> None:
     if engine == "stdlib":
         # Text behind a NUL byte is none to this engine, so rows that ours wrote are checked by ours alone.
         if writer == "stdlib":
-            answer = run(path, [*(Step(sql, [()]) for sql in steps), Step("PRAGMA integrity_check", [()])], engine)
+            answer = run(
+                path, [*(Step(sql, [()]) for sql in steps), Step("PRAGMA integrity_check", [()])], engine
+            )
             assert answer == [("ok",)]
         return
     connection = apsw.Connection(str(path))
