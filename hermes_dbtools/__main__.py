@@ -9,6 +9,7 @@ import traceback
 import click
 
 from .cli import cli
+from .cli.options import ReaderGone
 
 
 def main() -> None:
@@ -21,7 +22,7 @@ def main() -> None:
     except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("hermes-dbtools: interrupted; nothing more was changed", err=True)
         code = 130
-    except BrokenPipeError:
+    except ReaderGone:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
     except Exception as error:  # noqa: BLE001 - the last place that can say whose fault it is

@@ -152,6 +152,10 @@ def needs_yes(asked: bool) -> None:
         raise UsageError("--apply without a terminal needs --yes")
 
 
+class ReaderGone(Exception):
+    """Whoever read stdout has stopped reading; click would call it a finding (exit code 1)."""
+
+
 class Progress:
     """Says on stderr what is being looked at, once a second has passed and only on a terminal."""
 
@@ -182,8 +186,11 @@ class Progress:
 def _to_stdout(data: bytes) -> None:
     if sys.stdout is None:  # closed by the caller: nobody reads the answer, the exit code still says it
         return
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError as error:
+        raise ReaderGone from error
 
 
 def _words(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
