@@ -40,6 +40,9 @@ LOOK_ERRORS = (apsw.Error, UnicodeDecodeError, OSError, CouldNotLook)
 UNREADABLE = ("empty", "zeroes", "wrong-header", "truncated")
 """States of a file that are a finding; all other problems mean that nothing could be looked at."""
 
+BETWEEN_SIGNALS = 1_000
+"""Steps of SQLite's machine after which Python may look for a signal; a check of structure counts pages as steps."""
+
 Progress = Callable[[str], None]
 Target = str | bytes | Path | None
 
@@ -105,6 +108,10 @@ def _quiet(_text: str) -> None:
     return None
 
 
+def _go_on() -> bool:
+    return False
+
+
 def _scan_target(
     target: Target, options: ScanOptions, chosen: frozenset[str], progress: Progress
 ) -> DatabaseReport:
@@ -132,6 +139,8 @@ def _look(
     on_disk: tuple[Result, ...],
 ) -> DatabaseReport:
     state = reading.state
+    # Only between two statements Python sees Ctrl-C; one statement may take minutes on a slow disk.
+    reading.connection.set_progress_handler(_go_on, BETWEEN_SIGNALS)
     try:
         shape = read_shape(reading.connection)
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError) as error:

@@ -47,7 +47,8 @@ VALUES: tuple[tuple[str, str, Any], ...] = (
 def damage_every_column(path: Path, *, spare: tuple[str, ...] = ()) -> int:
     """For each table, column and value add a row that has that value there; returns how many rows were added.
 
-    `spare` names columns, as `table.column`, that keep their values. Triggers are out for the time, constraints that would refuse a value leave that row out.
+    `spare` names columns, as `table.column`, that keep their values. Triggers are out for the time, constraints
+    that would refuse a value leave that row out.
     """
     connection = apsw.Connection(str(path))
     try:
@@ -85,11 +86,11 @@ def _damage_table(connection: apsw.Connection, table: str, spare: tuple[str, ...
     for column in (row[1] for row in sorted(columns, key=lambda row: row[5] > 0)):
         if f"{table}.{column}" in spare:
             continue
-        for number, (word, place, value) in enumerate(VALUES):
+        for word, place, value in VALUES:
             row = dict(base)
             for key in keys:
                 if key != column:
-                    row[key] = _other_key(base[key], f"{column}-{word}", number)
+                    row[key] = _other_key(base[key], f"{column}-{word}")
             marks = ", ".join(place if name == column else "?" for name in row)
             values = [value if name == column else held for name, held in row.items()]
             with contextlib.suppress(apsw.MismatchError):  # a rowid is an integer and nothing else
@@ -111,7 +112,7 @@ def _base_row(connection: apsw.Connection, table: str, columns: list[Any]) -> di
     return {column[1]: "x" if column[2].upper() in ("TEXT", "") else 1 for column in columns}
 
 
-def _other_key(value: Any, word: str, number: int) -> Any:
+def _other_key(value: Any, word: str) -> Any:
     if isinstance(value, str):
         return f"{value}-{word}"
     return None if isinstance(value, int) else value

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import secrets
 import signal
-import stat
 import subprocess
 import sys
 import tempfile
@@ -578,7 +576,7 @@ def _holder(path: Path, *statements: str) -> Iterator[int]:
 
 def _has_open(pid: int, path: Path) -> bool:
     try:
-        links = [os.readlink(entry) for entry in Path(f"/proc/{pid}/fd").iterdir()]
+        links = [str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir()]
     except OSError:
         return False
     return str(path) in links
