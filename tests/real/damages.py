@@ -248,13 +248,13 @@ def used_branchless_root(facts: Facts) -> Harm | None:
 
 
 def null_active(facts: Facts) -> Harm | None:
-    """The active flag has lost its NOT NULL and its default, as in very old upgrades, and rows have none."""
+    """The active flag may be NULL, as very old upgrades declared it, and messages have none."""
     if "messages.active" not in facts.columns:
         return None
     session_id = facts.ids["current"]
     declared = (
-        "UPDATE sqlite_schema SET sql = replace(replace(sql, ' active INTEGER NOT NULL DEFAULT 1', ' active INTEGER'),"
-        """ '"active" INTEGER NOT NULL DEFAULT 1', '"active" INTEGER') WHERE type = 'table' AND name = 'messages'"""
+        "UPDATE sqlite_schema SET sql = replace(replace(sql, ' active INTEGER NOT NULL', ' active INTEGER'),"
+        """ '"active" INTEGER NOT NULL', '"active" INTEGER') WHERE type = 'table' AND name = 'messages'"""
     )
     forgotten = "UPDATE messages SET active = NULL WHERE session_id = ?"
     return Harm(((forgotten, (session_id,)),), (("HDB404", session_id, "error"),), schema=(declared,))
