@@ -111,7 +111,7 @@ def rehearse(home: Home, plan: Plan, options: ApplyOptions | None = None) -> dic
             preflight.refuse_damaged_copy(copy)
             connection = database.open_for_repair(copy, foreign_keys=True, held=False)
             try:
-                with _scratch_file(copy.with_name("undo")) as undo:
+                with _scratch_file(copy.with_name("undo"), state) as undo:
                     begin(connection)
                     outcome = _in_transaction(connection, home, state, plan, undo, options, held=False)
                     connection.execute("ROLLBACK")
@@ -248,9 +248,6 @@ def _record(
 
 
 @contextmanager
-def _scratch_file(path: Path, state: database.FileState | None = None) -> Iterator[BinaryIO]:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        if state is not None:
-            database.own_like(file.fileno(), state)
+def _scratch_file(path: Path, state: database.FileState) -> Iterator[BinaryIO]:
+    with os.fdopen(database.create_private(path, state), "wb") as file:
         yield file

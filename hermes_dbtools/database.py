@@ -14,7 +14,7 @@ from .file_state import FileState, examine
 from .holders import Holders
 from .model import CouldNotLook
 from .opening import HotJournal, Reading, named, opened
-from .private_files import free_bytes, own_like, private_folder, repair_lock
+from .private_files import create_private, free_bytes, own_like, private_folder, repair_lock
 from .shown import shown
 from .verification import Verification, tables, verify_copy, whole_file
 
@@ -25,6 +25,7 @@ __all__ = [
     "Verification",
     "checkpoint_passive",
     "copy_database",
+    "create_private",
     "examine",
     "free_bytes",
     "open_for_repair",

@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 
 from . import receipts
-from .database import FileState, own_like
-from .model import FileCopy, Receipt, ToolError
+from .database import FileState, create_private
+from .model import FileCopy, Receipt, Refused, ToolError
 
 
 class Unfinished(ToolError):
@@ -63,9 +63,10 @@ def _put_back(file: FileCopy, state: FileState) -> str:
             return "" if _digest(target) == file.sha256 else f"{target} is taken by another file"
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         scratch.unlink(missing_ok=True)
-        handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(handle, "wb") as writing, source.open("rb") as reading:
-            own_like(writing.fileno(), state)
+        with (
+            os.fdopen(create_private(scratch, state), "wb") as writing,
+            source.open("rb") as reading,
+        ):
             shutil.copyfileobj(reading, writing)
             writing.flush()
             os.fsync(writing.fileno())
@@ -74,6 +75,8 @@ def _put_back(file: FileCopy, state: FileState) -> str:
         os.link(scratch, target)
     except OSError as error:
         return f"{target}: {error.strerror}"
+    except Refused as error:
+        return str(error)
     finally:
         # Also what a crash left between the two names of one file.
         with contextlib.suppress(OSError):

@@ -83,6 +83,7 @@ def create_private(path: Path, like: Owned) -> int:
         descriptor = os.open(path, flags, FILE_MODE)
     except OSError as error:
         raise Refused(f"{shown(path)}: cannot be made ({_reason(error)})") from None
+    os.fchmod(descriptor, FILE_MODE)  # whatever the umask took away
     own_like(descriptor, like)
     return descriptor
 

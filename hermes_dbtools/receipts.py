@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from . import documents
-from .database import FileState, own_like, private_folder
+from .database import FileState, create_private, private_folder
 from .home import Home
 from .model import Receipt, Refused, UsageError
 
@@ -54,9 +54,7 @@ def write_private(path: Path, state: FileState, content: bytes) -> None:
     """Write a file that only the database's owner may read, synced, replacing what was there in one step."""
     scratch = path.with_name(path.name + SCRATCH_SUFFIX)
     scratch.unlink(missing_ok=True)
-    handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        own_like(file.fileno(), state)
+    with os.fdopen(create_private(scratch, state), "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

@@ -90,8 +90,14 @@ def digests(path: Path) -> dict[str, str]:
 
 
 def broken_keys(path: Path) -> list[tuple[Any, ...]]:
-    """Every foreign key violation, told by row id."""
-    return sorted(execute(path, "PRAGMA foreign_key_check"), key=repr)
+    """Every foreign key violation, told by the key of its row: row ids do not outlive a row."""
+    found = []
+    for table, rowid, parent, number in execute(path, "PRAGMA foreign_key_check"):
+        names = [row[1] for row in execute(path, f'PRAGMA table_info("{table}")') if row[5]] or ["rowid"]
+        columns = ", ".join(f'CAST("{name}" AS BLOB)' for name in names)
+        (key,) = execute(path, f'SELECT {columns} FROM "{table}" WHERE rowid = ?', (rowid,))
+        found.append((table, key, parent, number))
+    return sorted(found, key=repr)
 
 
 def schema(path: Path) -> list[tuple[Any, ...]]:
@@ -106,7 +112,8 @@ def state(path: Path) -> tuple[Any, ...]:
 
 def bytes_of(path: Path) -> dict[str, bytes]:
     """The bytes of the database and of each of its sidecars."""
-    return {one.name: one.read_bytes() for one in sorted(path.parent.glob(path.name + "*"))}
+    names = [path.name + tail for tail in ("", "-wal", "-shm", "-journal")]
+    return {name: path.with_name(name).read_bytes() for name in names if path.with_name(name).exists()}
 
 
 def search_is_sound(path: Path, folder: Path, *, writer: Engine = "stdlib") -> None:

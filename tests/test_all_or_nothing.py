@@ -161,7 +161,7 @@ IMAGE = b"\x89PNG\r\n\x1a\n" + bytes(range(64)) * 30
         "apply.commit:1:after",
         "files_back.put_back:1:before",
         "files_back._put_back:1:before",
-        "files_back.own_like:1:after",  # the copy is begun under its second name
+        "files_back.create_private:1:after",  # the copy is begun under its second name
         "receipts.sync_folder:8:before",
         "files_back._put_back:1:after",
     ],
