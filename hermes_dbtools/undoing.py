@@ -238,7 +238,7 @@ def _row_name(shape: Shape, change: apsw.TableChange) -> str:
 
 
 def _more(conflicts: list[str]) -> str:
-    return f" (and {len(conflicts) - 1} more)" if len(conflicts) > 1 else ""
+    return f" (and {len(conflicts) - 1:,} more)" if len(conflicts) > 1 else ""
 
 
 def _known_violations(
