@@ -77,7 +77,7 @@ def plan_next(plan: Plan, database: DatabaseReport, options: str = "") -> list[s
         return (
             []
             if not plan.skipped
-            else ["hermes-dbtools runbook SLUG                what to do by hand, step by step"]
+            else [f"hermes-dbtools runbook {plan.skipped[0].slug}   what to do by hand, step by step"]
         )
     command = f"hermes-dbtools repair {shell_word(database.path)}{options} --apply"
     return [f"stop {_holders(database)}, then  {command}"] if database.holders else [command]
@@ -162,7 +162,7 @@ def _database(database: DatabaseReport, *, verbose: bool, timings: bool) -> str:
         key=lambda result: (-result.severity, result.code),
     )
     if damaged:
-        rows = [[r.severity.word, r.code, r.slug, r.found, " | ".join(r.answers)] for r in damaged]
+        rows = [[r.severity.word, r.code, r.slug, r.found, _answers(r)] for r in damaged]
         headers = ["severity", "code", "damage", "found", "repair"]
         lines += [_indent(tabulate(rows, headers, tablefmt=PLAIN, disable_numparse=True)), ""]
     if verbose:
@@ -234,16 +234,19 @@ def _holders(database: DatabaseReport) -> str:
 def _next(database: DatabaseReport, damaged: Sequence[Result]) -> list[str]:
     if not damaged:
         return []
-    first = damaged[0].slug
-    commands = [
-        (f"hermes-dbtools repair {shell_word(database.path)}", "what would be changed (nothing is written)"),
-        (f"hermes-dbtools runbook {first}", "what it means, step by step"),
-    ]
+    commands = [(f"hermes-dbtools runbook {damaged[0].slug}", "what it means, step by step")]
+    if any(result.answers != ("report",) for result in damaged):
+        repair = f"hermes-dbtools repair {shell_word(database.path)}"
+        commands.insert(0, (repair, "what would be changed (nothing is written)"))
     width = max(len(command) for command, _what in commands)
     return [
         f"{'next:' if place == 0 else '':7}{command:{width}}   {what}"
         for place, (command, what) in enumerate(commands)
     ]
+
+
+def _answers(result: Result) -> str:
+    return "by hand" if result.answers == ("report",) else " | ".join(result.answers)
 
 
 def _rows_text(steps: Sequence[Step]) -> str:
