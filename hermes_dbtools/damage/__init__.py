@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ._declare import Damage
 from .counters import session_counter_drift
-from .lineage import branched_root_leftovers
+from .lineage import branched_root_leftovers, lineage_cycles
 from .media import dangling_image_references
 from .references import (
     foreign_key_violations,
@@ -29,6 +29,7 @@ REGISTRY: tuple[Damage, ...] = (
     missing_system_prompt.DAMAGE,
     orphaned_bindings.DAMAGE,
     foreign_key_violations.DAMAGE,
+    lineage_cycles.DAMAGE,
     branched_root_leftovers.DAMAGE,
     null_active.DAMAGE,
     session_counter_drift.DAMAGE,
