@@ -51,7 +51,8 @@ class Statement(msgspec.Struct, frozen=True):
     """One SQL statement of a step: a named block of the damage class's own SQL file, with its bindings.
 
     `expect` is the exact number of rows the statement itself must change. `split` names the block that lists
-    (key, bytes) of the rows, for a statement that takes `:first` and `:last` and may be run by ranges of keys.
+    (key, bytes) of the rows, for a statement that takes `:first` and `:last` and may be run by ranges of keys. `names`
+    are the identifiers of the file that fill the places of a block.
     """
 
     block: str
@@ -60,6 +61,7 @@ class Statement(msgspec.Struct, frozen=True):
     table: str
     operation: Literal["insert", "update", "delete"]
     split: str | None = None
+    names: Mapping[str, str] = {}
 
 
 class FileCopy(msgspec.Struct, frozen=True):
@@ -227,7 +229,10 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    """What one applied plan did. Times are epoch seconds; `lock_seconds` is the time under the write lock."""
+    """What one applied plan did. Times are epoch seconds; `lock_seconds` is the time under the write lock.
+
+    `nul_rule` is how texts with a NUL byte were indexed, '' where no row told; `lists_sha256` covers the files beside `undo`.
+    """
 
     id: str
     status: Literal["pending", "committed", "rolled-back", "undone"]
@@ -248,6 +253,7 @@ class Receipt(msgspec.Struct, frozen=True):
     files: tuple[FileCopy, ...] = ()
     undoes: str = ""
     search_rebuilt: tuple[str, ...] = ()
+    nul_rule: Literal["stops", "whole", ""] = ""
     lists_sha256: Mapping[str, str] = {}
 
 

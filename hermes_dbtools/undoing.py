@@ -190,7 +190,10 @@ def _apply_inverses(
     connection: apsw.Connection, shape: Shape, plan: Plan, receipt: Receipt, folder: Path
 ) -> None:
     touched_tables = {*receipt.changed, *receipt.cascaded}
-    upkeep = search_upkeep.choose(connection, shape, plan.steps, _list_of(folder, receipt, receipts.TOUCHED))
+    touched = _list_of(folder, receipt, receipts.TOUCHED)
+    # After a purge the file may hold no row any more that tells how its engine indexes them.
+    rule = receipt.nul_rule or search_upkeep.DEFAULT_RULE
+    upkeep = search_upkeep.choose(connection, shape, plan.steps, touched, default_rule=rule)
     search_index.register_tokenizer(connection, upkeep)
     search_index.begin_change(connection, upkeep)
     suspended = [t for t in read_shape(connection).triggers.values() if t.table in touched_tables]
