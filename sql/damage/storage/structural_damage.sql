@@ -1,4 +1,5 @@
--- The gate (hermes_dbtools/structure.py) asks this of one table after the other, so that one bad page does not hide the rest.
+-- The gate (hermes_dbtools/structure.py) asks the first of one table after the other, so that one bad page does not hide the
+-- rest. For an operator with the sqlite3 shell and a COPY of the file.
 
 -- name: check
 -- One row per fault of the table and its indexes; the one row `ok` where there is none.
