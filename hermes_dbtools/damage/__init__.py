@@ -7,6 +7,7 @@ from .counters import session_counter_drift
 from .lineage import branched_root_leftovers, lineage_cycles
 from .media import dangling_image_references
 from .references import (
+    dangling_routing,
     foreign_key_violations,
     missing_parent_session,
     missing_system_prompt,
@@ -29,6 +30,7 @@ REGISTRY: tuple[Damage, ...] = (
     missing_system_prompt.DAMAGE,
     orphaned_bindings.DAMAGE,
     foreign_key_violations.DAMAGE,
+    dangling_routing.DAMAGE,
     lineage_cycles.DAMAGE,
     branched_root_leftovers.DAMAGE,
     null_active.DAMAGE,
