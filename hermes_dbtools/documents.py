@@ -56,6 +56,7 @@ class StepDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     table: str = ""
     operation: str = ""
     split: str | None = None
+    names: dict[str, str] = {}
     file: FileCopy | None = None
     bytes_freed: int = 0
 
@@ -258,13 +259,14 @@ def _step(number: int, step: Step) -> list[dict[str, Any]]:
     entries = [
         {
             **head,
-            "sql": _sql(step.code, statement.block)[0],
+            "sql": _sql(step.code, statement.block, statement.names)[0],
             "block": statement.block,
             "bindings": {name: packed(bound) for name, bound in statement.bindings.items()},
             "expect": statement.expect,
             "table": statement.table,
             "operation": statement.operation,
             "split": statement.split,
+            **({"names": dict(statement.names)} if statement.names else {}),
         }
         for statement in step.statements
     ]
@@ -273,9 +275,9 @@ def _step(number: int, step: Step) -> list[dict[str, Any]]:
     return entries
 
 
-def _sql(code: str, block: str) -> list[str]:
+def _sql(code: str, block: str, names: Mapping[str, str]) -> list[str]:
     (damage,) = [damage for damage in REGISTRY if damage.code == code]
-    found = [query.sql for query in queries.load(damage.sql) if query.name == block]
+    found = [queries.fill(query.sql, **names) for query in queries.load(damage.sql) if query.name == block]
     if not found:
         raise ValueError(f"{code} has no statement {block!r} in this release")
     return found
@@ -289,7 +291,7 @@ def _steps(entries: list[StepDocument], where: str, *, applied: bool) -> tuple[S
             raise UsageError(
                 f"{where}: step {entry.step}: no damage class {entry.code} {entry.slug} in this release"
             )
-        if not applied and entry.block and entry.sql not in _sql(entry.code, entry.block):
+        if not applied and entry.block and entry.sql not in _sql(entry.code, entry.block, entry.names):
             raise UsageError(
                 f"{where}: step {entry.step}: its SQL is not that of {entry.code} in this release; make the plan anew"
             )
@@ -314,7 +316,15 @@ def _statement(entry: StepDocument) -> Statement | None:
     if entry.operation not in ("insert", "update", "delete"):
         raise ValueError(f"step {entry.step}: unknown operation {entry.operation!r}")
     bindings = {name: value(item) for name, item in entry.bindings.items()}
-    return Statement(entry.block, bindings, entry.expect, entry.table, entry.operation, entry.split)  # type: ignore[arg-type]
+    return Statement(
+        entry.block,
+        bindings,
+        entry.expect,
+        entry.table,
+        entry.operation,  # type: ignore[arg-type]
+        entry.split,
+        entry.names,
+    )
 
 
 def _skipped_active(item: dict[str, Any]) -> SkippedActive:

@@ -6,8 +6,7 @@ Which columns a statement writes is asked of SQLite, at prepare time, so no clas
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 
 import apsw
 
@@ -59,17 +58,15 @@ def _regroup(connection: apsw.Connection, shape: Shape, steps: Sequence[Step]) -
     return bool(coming)
 
 
-@dataclass(slots=True)
 class Reindexing:
     """Tells which statements change what an index holds. State: the answers given, by class, block and names."""
 
-    connection: apsw.Connection
-    shape: Shape
-    _watched: Mapping[str, frozenset[str]] = field(init=False)
-    _known: dict[tuple[str, str, tuple[str, ...]], bool] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._watched = search_index.watched_columns(self.shape)
+    def __init__(self, connection: apsw.Connection, shape: Shape) -> None:
+        """Nothing is asked of the file yet but its texts."""
+        self._connection = connection
+        self._has = shape.has
+        self._watched = search_index.watched_columns(shape)
+        self._known: dict[tuple[str, str, tuple[str, ...]], bool] = {}
 
     def by(self, step: Step, statement: Statement) -> bool:
         """Whether it adds or removes rows of a table that an index is made from, or writes such a column.
@@ -87,12 +84,12 @@ class Reindexing:
 
     def _writes_watched(self, step: Step, statement: Statement) -> bool:
         damage = next((damage for damage in REGISTRY if damage.code == step.code), None)
-        query = queries.choose(damage.sql, statement.block, self.shape.has) if damage is not None else None
+        query = queries.choose(damage.sql, statement.block, self._has) if damage is not None else None
         if query is None:
             return True
         sql = queries.fill(query.sql, **statement.names)
         return not self._watched[statement.table].isdisjoint(
-            _written_columns(self.connection, sql, statement)
+            _written_columns(self._connection, sql, statement)
         )
 
 

@@ -30,8 +30,9 @@ class Range:
     keys: array[int]
 
 
-Cuts = Mapping[tuple[str, str, str], tuple[Range, ...]]
-"""Ranges by class, key of the finding and block."""
+CutKey = tuple[str, str, str, tuple[str, ...]]
+Cuts = Mapping[CutKey, tuple[Range, ...]]
+"""Ranges by class, key of the finding, block and the names that fill it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def run_plan(
     tables = violations.with_referrers(shape, {s.table for step in steps for s in step.statements})
     before = violations.numbers(connection, shape, tables)
     cuts = cut_ranges(context, damages, steps)
-    touched = removed_messages(steps, cuts)
+    touched = reindexed_messages(context, steps, cuts)
     upkeep = search_upkeep.choose(connection, shape, steps, touched)
     search_index.register_tokenizer(connection, upkeep)
     search_index.begin_change(connection, upkeep)
@@ -140,8 +141,8 @@ def refuse_stale(
 def cut_ranges(context: ScanContext, damages: Mapping[str, Damage], steps: Iterable[Step]) -> Cuts:
     """The ranges of keys by which each statement that can be cut is run."""
     return {
-        (step.code, step.key, statement.block): tuple(
-            _cut(damages[step.code].rows(context, statement.split, statement.bindings))
+        cut_key(step, statement): tuple(
+            _cut(damages[step.code].rows(context, statement.split, statement.bindings, statement.names))
         )
         for step in steps
         for statement in step.statements
@@ -149,13 +150,27 @@ def cut_ranges(context: ScanContext, damages: Mapping[str, Damage], steps: Itera
     }
 
 
-def removed_messages(steps: Iterable[Step], cuts: Cuts) -> array[int]:
-    """The ids of the messages that the steps remove."""
+def cut_key(step: Step, statement: Statement) -> CutKey:
+    """By what the ranges of a statement are found."""
+    return (step.code, step.key, statement.block, tuple(statement.names.values()))
+
+
+def reindexed_messages(context: ScanContext, steps: Iterable[Step], cuts: Cuts) -> array[int]:
+    """The ids of the messages that the steps remove, or whose searchable text they change.
+
+    Raises RolledBack where such a statement does not list its rows: their entries could not be kept right.
+    """
     touched = array("q")
+    reindexing = search_upkeep.Reindexing(context.connection, context.shape)
     for step in steps:
         for statement in step.statements:
-            if (statement.table, statement.operation) == ("messages", "delete"):
-                for one in cuts[step.code, step.key, statement.block]:
+            if statement.table == "messages" and reindexing.by(step, statement):
+                if statement.split is None:
+                    raise RolledBack(
+                        f"{step.slug} {step.key}: {statement.block} changes what search finds and does not list its rows; "
+                        "nothing was changed"
+                    )
+                for one in cuts[cut_key(step, statement)]:
                     touched.extend(one.keys)
     return touched
 
@@ -173,10 +188,11 @@ def run_step(
         query = queries.choose(damage.sql, statement.block, context.has)
         if query is None:
             raise StalePlan(f"{step.slug}: this file lacks what its repair {statement.block!r} needs")
+        sql = queries.fill(query.sql, **statement.names) if statement.names else query.sql
         changed = 0
         for bindings in _bindings(step, statement, cuts):
             total = connection.total_changes()
-            connection.execute(query.sql, bindings)
+            connection.execute(sql, bindings)
             changed += connection.changes()
             recorder.note(statement.table, connection.changes(), connection.total_changes() - total)
             if recorder.batch_full():
@@ -229,7 +245,7 @@ def _bindings(step: Step, statement: Statement, cuts: Cuts) -> Iterator[dict[str
     if statement.split is None:
         yield dict(statement.bindings)
         return
-    for one in cuts[step.code, step.key, statement.block]:
+    for one in cuts[cut_key(step, statement)]:
         yield {**statement.bindings, "first": one.keys[0], "last": one.keys[-1]}
 
 

@@ -48,12 +48,20 @@ class ScanContext:
         return self.shape.has(need)
 
     def rows(
-        self, path: str, block: str, bindings: Mapping[str, Value] | None = None
+        self,
+        path: str,
+        block: str,
+        bindings: Mapping[str, Value] | None = None,
+        names: Mapping[str, str | Iterable[str]] | None = None,
     ) -> Iterator[tuple[Value, ...]]:
-        """Rows of the first variant of this block that fits the file; none where no variant fits."""
+        """Rows of the first variant of this block that fits the file; none where no variant fits.
+
+        `names` are identifiers of the file for the places of a template block.
+        """
         query = queries.choose(path, block, self.has)
         if query is not None:
-            yield from self.connection.execute(query.sql, dict(bindings or {}))
+            sql = queries.fill(query.sql, **names) if names else query.sql
+            yield from self.connection.execute(sql, dict(bindings or {}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +101,14 @@ class Damage:
         return f"damage/{self.path}"
 
     def rows(
-        self, context: ScanContext, block: str, bindings: Mapping[str, Value] | None = None
+        self,
+        context: ScanContext,
+        block: str,
+        bindings: Mapping[str, Value] | None = None,
+        names: Mapping[str, str | Iterable[str]] | None = None,
     ) -> Iterator[tuple[Value, ...]]:
         """Rows of one of the class's own blocks."""
-        return context.rows(self.sql, block, bindings)
+        return context.rows(self.sql, block, bindings, names)
 
     def finding(
         self,
