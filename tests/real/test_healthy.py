@@ -122,3 +122,28 @@ def counters(store: Store) -> list[tuple[int, int]]:
         " LEFT JOIN messages AS m ON m.session_id = s.id AND m.active = 1 GROUP BY s.id ORDER BY s.id"
     )
     return [(row["counted"], row["active"]) for row in rows]
+
+
+def test_files_that_messages_mention_are_looked_for_and_never_more_than_a_note(
+    release: str, tmp_path: Path
+) -> None:
+    """An agent's own words: an image in a cache that is swept by age, a pasted text that is kept."""
+    picture, paste = (
+        tmp_path / "cache" / "images" / "a.png",
+        tmp_path / "composer-pastes" / "pasted_content_1.txt",
+    )
+    for path in (picture, paste):
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"there")
+    part = {"type": "text", "text": f"[Image attached at: {picture}]"}
+    with Store(tmp_path / "state.db", release) as store:
+        store.call("create", session_id="talk")
+        store.call("append", session_id="talk", content=f"look [Image attached at: {picture}]")
+        store.call("append", session_id="talk", content=[part])
+        store.call("append", session_id="talk", content=f"read @file:{paste} please")
+    assert all_findings(look(tmp_path / "state.db")) == []
+    picture.unlink()
+    paste.unlink()
+    report = look(tmp_path / "state.db")
+    assert wrong(report) == ()
+    assert notes(report) == {("HDB701", "swept", "swept caches"), ("HDB701", "mention", "mentions talk")}
