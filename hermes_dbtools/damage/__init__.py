@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from ._declare import Damage
 from .counters import session_counter_drift
-from .lineage import branched_root_leftovers, lineage_cycles
+from .lineage import (
+    branched_root_leftovers,
+    closed_without_continuation,
+    conflicting_markers,
+    cut_lineages,
+    duplicate_branches,
+    forked_continuations,
+    inconsistent_end_state,
+    lineage_cycles,
+    orphaned_delegates,
+    unmarked_branches,
+)
 from .media import dangling_image_references
 from .references import (
     dangling_routing,
+    dangling_session_keys,
     foreign_key_violations,
     missing_parent_session,
     missing_system_prompt,
@@ -31,8 +43,17 @@ REGISTRY: tuple[Damage, ...] = (
     orphaned_bindings.DAMAGE,
     foreign_key_violations.DAMAGE,
     dangling_routing.DAMAGE,
+    dangling_session_keys.DAMAGE,
     lineage_cycles.DAMAGE,
     branched_root_leftovers.DAMAGE,
+    unmarked_branches.DAMAGE,
+    orphaned_delegates.DAMAGE,
+    conflicting_markers.DAMAGE,
+    closed_without_continuation.DAMAGE,
+    forked_continuations.DAMAGE,
+    duplicate_branches.DAMAGE,
+    cut_lineages.DAMAGE,
+    inconsistent_end_state.DAMAGE,
     null_active.DAMAGE,
     session_counter_drift.DAMAGE,
     dangling_image_references.DAMAGE,
