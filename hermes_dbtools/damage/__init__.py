@@ -5,6 +5,7 @@ from __future__ import annotations
 from ._declare import Damage
 from .counters import session_counter_drift
 from .lineage import (
+    activity_after_end,
     branched_root_leftovers,
     closed_without_continuation,
     conflicting_markers,
@@ -18,6 +19,7 @@ from .lineage import (
 )
 from .media import dangling_image_references
 from .references import (
+    dangling_delegations,
     dangling_routing,
     dangling_session_keys,
     foreign_key_violations,
@@ -26,6 +28,7 @@ from .references import (
     orphaned_bindings,
     orphaned_messages,
     orphaned_usage,
+    unreferenced_system_prompts,
 )
 from .search import unavailable_tokenizer
 from .storage import split_wal, structural_damage, unreadable_file
@@ -44,6 +47,8 @@ REGISTRY: tuple[Damage, ...] = (
     foreign_key_violations.DAMAGE,
     dangling_routing.DAMAGE,
     dangling_session_keys.DAMAGE,
+    unreferenced_system_prompts.DAMAGE,
+    dangling_delegations.DAMAGE,
     lineage_cycles.DAMAGE,
     branched_root_leftovers.DAMAGE,
     unmarked_branches.DAMAGE,
@@ -54,6 +59,7 @@ REGISTRY: tuple[Damage, ...] = (
     duplicate_branches.DAMAGE,
     cut_lineages.DAMAGE,
     inconsistent_end_state.DAMAGE,
+    activity_after_end.DAMAGE,
     null_active.DAMAGE,
     session_counter_drift.DAMAGE,
     dangling_image_references.DAMAGE,
