@@ -303,3 +303,15 @@ COLUMNS: dict[str, frozenset[str]] = {
     ),
 }
 """Columns that some known shape has, by table."""
+
+MESSAGE_JSON = (
+    "tool_calls",
+    "reasoning_details",
+    "codex_reasoning_items",
+    "codex_message_items",
+    "display_metadata",
+    "absorbed_message_uids",
+    "tool_call_uids",
+    "media_content",
+)
+"""Columns of `messages` that hold JSON or NULL."""

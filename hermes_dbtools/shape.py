@@ -105,6 +105,15 @@ class Shape:
             if table.kind == "table" and not name.startswith("sqlite_") and not self._shadow_name(name)
         )
 
+    def text_columns(self, table: str) -> tuple[str, ...]:
+        """Columns of a table that SQLite keeps text in, by its rule of declared types, in the order of the table."""
+        return tuple(
+            column.name
+            for column in self.tables[table].columns.values()
+            if "INT" not in column.type.upper()
+            and any(word in column.type.upper() for word in ("CHAR", "CLOB", "TEXT"))
+        )
+
     def _shadow_name(self, name: str) -> bool:
         base, _, tail = name.rpartition("_")
         return tail in known.SHADOW_TAILS and base in known.SEARCH_TABLES
