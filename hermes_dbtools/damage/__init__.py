@@ -14,6 +14,7 @@ from .lineage import (
     forked_continuations,
     inconsistent_end_state,
     lineage_cycles,
+    never_ended_sessions,
     orphaned_delegates,
     unmarked_branches,
 )
@@ -60,6 +61,7 @@ REGISTRY: tuple[Damage, ...] = (
     cut_lineages.DAMAGE,
     inconsistent_end_state.DAMAGE,
     activity_after_end.DAMAGE,
+    never_ended_sessions.DAMAGE,
     null_active.DAMAGE,
     session_counter_drift.DAMAGE,
     dangling_image_references.DAMAGE,

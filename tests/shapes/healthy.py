@@ -82,8 +82,8 @@ def healthy(columns: Mapping[str, set[str]], sessions: int, messages: int) -> Ro
         raise ValueError("a branch needs a session to leave from")
     ids = [session_id(number) for number in range(sessions + 5)]
     rows = Rows(columns, Filled(tuple(ids[:sessions]), *ids[sessions:]))
-    if rows.has("sessions", "system_prompt_hash"):
-        for text in (PROMPT, TOOL_NAMES):
+    for column, text in (("system_prompt_hash", PROMPT), ("tool_names", TOOL_NAMES)):
+        if rows.has("sessions", column):
             rows.add("system_prompts", hash=_sha256(text), prompt=text)
     for number, name in enumerate(rows.filled.plain):
         _plain(rows, name, number, messages)

@@ -25,20 +25,17 @@ their first 12 characters, and a value that is no hash not at all.
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Iterator
 from itertools import groupby
 
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
 from .._declare import ScanContext, declare, whole
 from ._adoption import identity
+from ._hashes import named_hash
 from ._words import counted
 
 COLUMNS = (("prompts", "system_prompt_hash"), ("tools", "tool_names"))
 TABLE_LOST = "system_prompts is empty and most sessions name a prompt: restore the table from a backup first"
-
-_HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def _find(context: ScanContext) -> Iterator[Finding]:
@@ -83,11 +80,9 @@ def _missing(context: ScanContext, block: str) -> Iterator[tuple[Value, tuple[Va
 
 
 def _shown(prompt: Value) -> str:
-    """The beginning of a hash; of anything else, which may be a prompt, only that it is none and a digest."""
-    if isinstance(prompt, str) and _HASH.fullmatch(prompt):
-        return prompt[:12]
-    raw = prompt if isinstance(prompt, bytes) else str(prompt).encode()
-    return f"not-a-hash:{hashlib.sha256(raw).hexdigest()[:12]}"
+    """The beginning of a hash; of anything else only that it is none and a digest."""
+    name = named_hash(prompt)
+    return name if name.startswith("not-a-hash:") else name[:12]
 
 
 DAMAGE = declare(
