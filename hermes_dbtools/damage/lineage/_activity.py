@@ -1,0 +1,24 @@
+"""Know when a file was last used, and since when a session is idle; reads times only.
+
+Idle is measured against the newest activity in the file, not against the clock: a copy, a fixture or the file of a
+machine that was switched off for months accuses none of the sessions that were current in it.
+"""
+
+from __future__ import annotations
+
+from .._declare import Damage, ScanContext
+from ._times import DAY, moment
+
+IDLE = 30 * DAY
+"""Seconds without activity after which an open session counts as never ended (`--idle` of the catalogue)."""
+
+
+def idle_since(damage: Damage, context: ScanContext) -> float | None:
+    """The moment, in epoch seconds, before which an open session must have been used last to count as idle.
+
+    None where the file holds no time at all. `damage` is a class with a block `newest`.
+    """
+    for (newest,) in damage.rows(context, "newest", {"now": context.now}):
+        at = moment(newest)
+        return None if at is None else at - IDLE
+    return None
