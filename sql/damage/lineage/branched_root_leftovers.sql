@@ -3,7 +3,8 @@
 
 -- name: find-rootless
 -- One row per branch whose marker names its own parent while the parent's row is gone: branch, missing root, start.
-SELECT CAST(s.id AS BLOB), CAST(s.parent_session_id AS BLOB), s.started_at
+SELECT CAST(s.id AS BLOB), CAST(s.parent_session_id AS BLOB),
+       CASE WHEN typeof(s.started_at) IN ('integer', 'real') THEN s.started_at END
   FROM sessions AS s
  WHERE s.parent_session_id IS NOT NULL
    AND NOT EXISTS (SELECT 1 FROM sessions AS p WHERE p.id = s.parent_session_id)
@@ -31,7 +32,7 @@ WITH marked AS MATERIALIZED (
    WHERE CASE WHEN typeof(r.entry_json) = 'text' AND json_valid(r.entry_json)
               THEN json_type(r.entry_json, '$.session_id') END = 'text'
 )
-SELECT CAST(s.id AS BLOB), s.ended_at,
+SELECT CAST(s.id AS BLOB), CASE WHEN typeof(s.ended_at) IN ('integer', 'real') THEN s.ended_at END,
        (SELECT max(m.timestamp) FROM messages AS m
          WHERE m.session_id = s.id AND typeof(m.timestamp) IN ('integer', 'real') AND m.timestamp < 4200000000),
        (SELECT count(*) FROM messages AS m
@@ -60,7 +61,7 @@ WITH marked AS MATERIALIZED (
    WHERE CASE WHEN typeof(b.model_config) = 'text' AND json_valid(b.model_config)
               THEN json_type(b.model_config, '$._branched_from') END = 'text'
 )
-SELECT CAST(s.id AS BLOB), s.ended_at,
+SELECT CAST(s.id AS BLOB), CASE WHEN typeof(s.ended_at) IN ('integer', 'real') THEN s.ended_at END,
        (SELECT max(m.timestamp) FROM messages AS m
          WHERE m.session_id = s.id AND typeof(m.timestamp) IN ('integer', 'real') AND m.timestamp < 4200000000),
        (SELECT count(*) FROM messages AS m
