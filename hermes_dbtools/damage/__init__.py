@@ -11,6 +11,7 @@ from .lineage import (
     conflicting_markers,
     cut_lineages,
     duplicate_branches,
+    empty_sessions,
     forked_continuations,
     inconsistent_end_state,
     lineage_cycles,
@@ -33,7 +34,7 @@ from .references import (
 )
 from .search import unavailable_tokenizer
 from .storage import split_wal, structural_damage, unreadable_file
-from .values import null_active
+from .values import invalid_json, null_active
 
 REGISTRY: tuple[Damage, ...] = (
     unreadable_file.DAMAGE,
@@ -62,6 +63,8 @@ REGISTRY: tuple[Damage, ...] = (
     inconsistent_end_state.DAMAGE,
     activity_after_end.DAMAGE,
     never_ended_sessions.DAMAGE,
+    empty_sessions.DAMAGE,
+    invalid_json.DAMAGE,
     null_active.DAMAGE,
     session_counter_drift.DAMAGE,
     dangling_image_references.DAMAGE,

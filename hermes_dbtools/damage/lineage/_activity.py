@@ -6,19 +6,19 @@ machine that was switched off for months accuses none of the sessions that were 
 
 from __future__ import annotations
 
-from .._declare import Damage, ScanContext
+from .._declare import ScanContext
 from ._times import DAY, moment
 
 IDLE = 30 * DAY
 """Seconds without activity after which an open session counts as never ended (`--idle` of the catalogue)."""
 
 
-def idle_since(damage: Damage, context: ScanContext) -> float | None:
-    """The moment, in epoch seconds, before which an open session must have been used last to count as idle.
+def idle_since(context: ScanContext) -> float | None:
+    """The moment, in epoch seconds, before which a session must have been used last to count as idle.
 
-    None where the file holds no time at all. `damage` is a class with a block `newest`.
+    None where the file holds no time at all.
     """
-    for (newest,) in damage.rows(context, "newest", {"now": context.now}):
+    for (newest,) in context.rows("lineage/activity", "newest", {"now": context.now}):
         at = moment(newest)
         return None if at is None else at - IDLE
     return None

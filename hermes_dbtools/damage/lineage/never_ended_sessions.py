@@ -45,7 +45,7 @@ GRACE = 300.0
 
 
 def _find(context: ScanContext) -> Iterator[Finding]:
-    before = idle_since(DAMAGE, context)
+    before = idle_since(context)
     if before is None:
         return
     named: set[Value] | None = None
