@@ -3,7 +3,8 @@
 A file holds blocks. Each begins with `-- name: <name>`, may say `-- needs: <object> …`, and is followed by comment
 lines that say what a row means and exactly one statement. A block may be written several times with different needs;
 the first one whose needs the file's shape has is used. A need is `table`, `table.column`, `index:<name>` or
-`view:<name>`; with `!` before it, the absence of that object.
+`view:<name>`; with `!` before it, the absence of that object. `-- with: <name>` puts the fitting variant of another
+block of the file before the statement, as a common table expression of that name.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -25,6 +26,7 @@ class Query:
     sql: str
     doc: str
     needs: tuple[str, ...]
+    uses: str = ""
 
 
 class MalformedSqlFile(Exception):
@@ -56,8 +58,17 @@ def choose(path: str, name: str, has: Callable[[str], bool]) -> Query | None:
         raise KeyError(f"{path}.sql has no block {name!r}")
     for query in blocks:
         if all(not has(need[1:]) if need.startswith("!") else has(need) for need in query.needs):
-            return query
+            return _joined(path, query, has) if query.uses else query
     return None
+
+
+def _joined(path: str, query: Query, has: Callable[[str], bool]) -> Query | None:
+    used = choose(path, query.uses, has)
+    if used is None:
+        return None
+    # A materialized expression would hold the whole table in memory.
+    before = f"WITH {query.uses} AS NOT MATERIALIZED (\n{used.sql.removesuffix(';')})\n"
+    return replace(query, sql=before + query.sql)
 
 
 def _parse(path: str, text: str) -> tuple[Query, ...]:
@@ -67,11 +78,14 @@ def _parse(path: str, text: str) -> tuple[Query, ...]:
         head, _, rest = part.partition("\n")
         name = head.strip()
         needs: tuple[str, ...] = ()
+        uses = ""
         doc: list[str] = []
         body: list[str] = []
         for line in rest.splitlines():
             if not body and line.startswith("-- needs:"):
                 needs = (*needs, *line.removeprefix("-- needs:").split())
+            elif not body and line.startswith("-- with:"):
+                uses = line.removeprefix("-- with:").strip()
             elif not body and line.startswith("--"):
                 doc.append(line.removeprefix("--").strip())
             elif body or line.strip():
@@ -84,7 +98,7 @@ def _parse(path: str, text: str) -> tuple[Query, ...]:
         if (name, needs) in seen:
             raise MalformedSqlFile(f"{path}.sql: block {name!r} stands twice with the same needs")
         seen.add((name, needs))
-        blocks.append(Query(name, sql, " ".join(doc), needs))
+        blocks.append(Query(name, sql, " ".join(doc), needs, uses))
     if not blocks:
         raise MalformedSqlFile(f"{path}.sql has no block")
     return tuple(blocks)

@@ -1,24 +1,28 @@
 """The one pass over `messages` that reads content, shared by every class that needs it; keeps no content.
 
 The pass itself runs inside SQLite and hands out only the rows that some class must look at again. A class that needs a
-new kind of suspect adds a mark to sql/sweep.sql, never a pass.
+new kind of suspect adds a line with a mark to sql/sweep.sql and asks for its rows by that name; it never adds a pass.
 """
 
 from __future__ import annotations
 
+import re
 from array import array
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from . import known, utf8
+from . import known, queries, utf8
 from .model import Value
+from .tool_calls import Pairing, read_calls
 
 if TYPE_CHECKING:
     from .damage._declare import ScanContext
 
-UNREADABLE_CALLS = -1
-NOT_UTF8, NOT_A_TIME, NOT_JSON = 1, 2, 4
-"""Flaws of a row, as the pass adds them up. The last may be a false alarm: the reader of the store is more lenient."""
+NOT_UTF8, NOT_A_TIME, NOT_JSON = "not_utf8", "not_a_time", "not_json"
+"""Marks of bad values. The last may be a false alarm: the reader of the store is more lenient."""
+
+_MARK = re.compile(r":([a-z]\w*)")
 
 
 @dataclass(slots=True)
@@ -32,18 +36,13 @@ class CallCounts:
 
 @dataclass(slots=True)
 class Sweep:
-    """What the pass found. `calls` is by session id as bytes; `reference_rows` are message ids that mention a file.
-
-    `flawed` are message ids by flaw.
-    """
+    """What the pass found. `calls` is by session id as bytes; `marked` holds message ids by mark, in order."""
 
     done: bool = False
     passes: int = 0
     calls: dict[Value, CallCounts] = field(default_factory=dict)
-    reference_rows: array[int] = field(default_factory=lambda: array("q"))
-    flawed: dict[int, array[int]] = field(
-        default_factory=lambda: {flaw: array("q") for flaw in (NOT_UTF8, NOT_A_TIME, NOT_JSON)}
-    )
+    pairing: Pairing = field(default_factory=Pairing)
+    marked: dict[str, array[int]] = field(default_factory=dict)
 
     def run(self, context: ScanContext) -> Sweep:
         """Make the pass if it has not been made; every later call is free."""
@@ -51,24 +50,54 @@ class Sweep:
             return self
         self.passes += 1
         utf8.register(context.connection)
-        names = _columns(context)
-        rows = context.rows("sweep", "suspects", names=names)
-        for message_id, session_id, active, calls, mentions, flaws in rows:
-            if calls:
-                counts = self.calls.setdefault(session_id, CallCounts())
-                if calls == UNREADABLE_CALLS:
-                    counts.unreadable = True
-                elif isinstance(calls, int):
-                    counts.total += calls
-                    counts.active += calls if active else 0
-            if mentions and isinstance(message_id, int):
-                self.reference_rows.append(message_id)
-            if isinstance(flaws, int) and flaws and isinstance(message_id, int):
-                for flaw, ids in self.flawed.items():
-                    if flaws & flaw:
-                        ids.append(message_id)
+        bits = marks(context)
+        self.marked = {name: array("q") for name in bits}
+        by_bit = [(bit, self.marked[name]) for name, bit in bits.items()]
+        pairing = self.pairing
+        for message_id, session, active, calls, result, marked in context.rows(
+            "sweep", "suspects", bits, _columns(context)
+        ):
+            if marked:
+                for bit, ids in by_bit:
+                    if marked & bit:  # type: ignore[operator]
+                        ids.append(message_id)  # type: ignore[arg-type]
+            if calls is not None:
+                self._count(session, bool(active), message_id, calls)
+            elif result is not None and active:
+                pairing.result(session, message_id, result)  # type: ignore[arg-type]
+        pairing.close()
         self.done = True
         return self
+
+    @property
+    def reference_rows(self) -> array[int]:
+        """Ids of messages that may name a file."""
+        return self.marked["reference"]
+
+    @property
+    def flawed(self) -> Mapping[str, array[int]]:
+        """Ids of messages by the mark of a bad value."""
+        return {mark: self.marked[mark] for mark in (NOT_UTF8, NOT_A_TIME, NOT_JSON)}
+
+    def _count(self, session: Value, active: bool, message_id: Value, encoded: Value) -> None:
+        counts = self.calls.get(session)
+        if counts is None:
+            counts = self.calls[session] = CallCounts()
+        read = read_calls(encoded) if isinstance(encoded, bytes) else None
+        if read is None:
+            counts.unreadable = True
+            return
+        counts.total += read.count
+        if active:
+            counts.active += read.count
+            self.pairing.calls(session, message_id, read.calls)  # type: ignore[arg-type]
+
+
+def marks(context: ScanContext) -> Mapping[str, int]:
+    """The marks of the pass over this file, each a bit, in the order in which the statement names them."""
+    query = queries.choose("sweep", "suspects", context.has)
+    names = dict.fromkeys(_MARK.findall(query.sql)) if query else {}
+    return {name: 1 << place for place, name in enumerate(names)}
 
 
 def _columns(context: ScanContext) -> dict[str, tuple[str, ...]]:

@@ -1,76 +1,67 @@
--- The one pass over message content. LIKE and GLOB are many times faster than instr but end at a NUL byte, so rows
--- that hold one (format stops there, octet_length does not) are searched with instr.
+-- The one pass over message content. GLOB and LIKE are many times faster than instr but end at a NUL byte, so text that
+-- holds one (format stops there, octet_length does not) is looked at with its NUL bytes escaped. GLOB is fast where a
+-- pattern begins with a plain character, not with a set in brackets, and best where that is a rare one.
 
--- name: suspects
+-- name: message
 -- needs: messages.active messages.media_content
--- One row per message that has tool calls (their number; -1 where the list is not JSON), may name a file or has a flaw: 1 for text
--- that is not UTF-8, 2 for a time outside the years 1970 to 2103, 4 for JSON that is none. The values of all JSON columns are one
--- object there: parsing them one by one would need a statement for each shape.
-SELECT id, CAST(session_id AS BLOB), active IS NOT 0, calls, mentions, flaws
-  FROM (SELECT id, session_id, active,
-               CASE WHEN tool_calls IS NULL THEN 0
-                    WHEN NOT json_valid(tool_calls) THEN -1
-                    WHEN json_type(tool_calls) = 'array' THEN json_array_length(tool_calls)
-                    ELSE 1 END AS calls,
-               media_content IS NOT NULL
-               OR content LIKE '%[Image attached%' OR content LIKE '%@image:%' OR content LIKE '%@file:%'
-               OR content GLOB '*MEDIA:*'
-               OR CASE WHEN octet_length(format('%s', content)) < octet_length(content)
-                       THEN instr(content, '[Image attached') OR instr(content, '@image:')
-                            OR instr(content, '@file:') OR instr(content, 'MEDIA:')
-                       ELSE 0 END AS mentions,
-               utf8_broken(CAST(concat_ws(' ', {text_columns}) AS BLOB))
-               + 2 * ((timestamp BETWEEN 1 AND 4200000000) IS NOT TRUE)
-               + 4 * (json_valid('{"k":' || nullif(concat_ws(',"k":', {json_columns}), '') || '}') IS 0
-                      OR CASE WHEN content >= char(0) || 'json:' AND content < char(0) || 'json;'
-                              THEN NOT json_valid(CAST(substr(CAST(content AS BLOB), 7) AS TEXT))
-                              ELSE 0 END) AS flaws
-          FROM messages NOT INDEXED)
- WHERE calls <> 0 OR mentions OR flaws;
+-- A message as every file has it: what a file's messages lack is NULL here, or what it would be. `said` is the content.
+SELECT *,
+       CASE WHEN octet_length(format('%s', content)) < octet_length(content)
+            THEN replace(json_quote(content), '\"', '"')
+            ELSE content END AS said
+  FROM messages NOT INDEXED;
 
--- name: suspects
+-- name: message
 -- needs: messages.active
 -- The same for files whose messages have no column of their own for images.
-SELECT id, CAST(session_id AS BLOB), active IS NOT 0, calls, mentions, flaws
-  FROM (SELECT id, session_id, active,
-               CASE WHEN tool_calls IS NULL THEN 0
-                    WHEN NOT json_valid(tool_calls) THEN -1
-                    WHEN json_type(tool_calls) = 'array' THEN json_array_length(tool_calls)
-                    ELSE 1 END AS calls,
-               content LIKE '%[Image attached%' OR content LIKE '%@image:%' OR content LIKE '%@file:%'
-               OR content GLOB '*MEDIA:*'
-               OR CASE WHEN octet_length(format('%s', content)) < octet_length(content)
-                       THEN instr(content, '[Image attached') OR instr(content, '@image:')
-                            OR instr(content, '@file:') OR instr(content, 'MEDIA:')
-                       ELSE 0 END AS mentions,
-               utf8_broken(CAST(concat_ws(' ', {text_columns}) AS BLOB))
-               + 2 * ((timestamp BETWEEN 1 AND 4200000000) IS NOT TRUE)
-               + 4 * (json_valid('{"k":' || nullif(concat_ws(',"k":', {json_columns}), '') || '}') IS 0
-                      OR CASE WHEN content >= char(0) || 'json:' AND content < char(0) || 'json;'
-                              THEN NOT json_valid(CAST(substr(CAST(content AS BLOB), 7) AS TEXT))
-                              ELSE 0 END) AS flaws
-          FROM messages NOT INDEXED)
- WHERE calls <> 0 OR mentions OR flaws;
+SELECT *, NULL AS media_content,
+       CASE WHEN octet_length(format('%s', content)) < octet_length(content)
+            THEN replace(json_quote(content), '\"', '"')
+            ELSE content END AS said
+  FROM messages NOT INDEXED;
+
+-- name: message
+-- needs: messages.media_content
+-- The same for files that have lost the active flag.
+SELECT *, 1 AS active,
+       CASE WHEN octet_length(format('%s', content)) < octet_length(content)
+            THEN replace(json_quote(content), '\"', '"')
+            ELSE content END AS said
+  FROM messages NOT INDEXED;
+
+-- name: message
+-- The same for files older than the active flag: every row is active.
+SELECT *, 1 AS active, NULL AS media_content,
+       CASE WHEN octet_length(format('%s', content)) < octet_length(content)
+            THEN replace(json_quote(content), '\"', '"')
+            ELSE content END AS said
+  FROM messages NOT INDEXED;
 
 -- name: suspects
--- The same for files older than the active flag: every row is active.
-SELECT id, CAST(session_id AS BLOB), 1, calls, mentions, flaws
-  FROM (SELECT id, session_id,
-               CASE WHEN tool_calls IS NULL THEN 0
-                    WHEN NOT json_valid(tool_calls) THEN -1
-                    WHEN json_type(tool_calls) = 'array' THEN json_array_length(tool_calls)
-                    ELSE 1 END AS calls,
-               content LIKE '%[Image attached%' OR content LIKE '%@image:%' OR content LIKE '%@file:%'
-               OR content GLOB '*MEDIA:*'
-               OR CASE WHEN octet_length(format('%s', content)) < octet_length(content)
-                       THEN instr(content, '[Image attached') OR instr(content, '@image:')
-                            OR instr(content, '@file:') OR instr(content, 'MEDIA:')
-                       ELSE 0 END AS mentions,
-               utf8_broken(CAST(concat_ws(' ', {text_columns}) AS BLOB))
-               + 2 * ((timestamp BETWEEN 1 AND 4200000000) IS NOT TRUE)
-               + 4 * (json_valid('{"k":' || nullif(concat_ws(',"k":', {json_columns}), '') || '}') IS 0
-                      OR CASE WHEN content >= char(0) || 'json:' AND content < char(0) || 'json;'
-                              THEN NOT json_valid(CAST(substr(CAST(content AS BLOB), 7) AS TEXT))
-                              ELSE 0 END) AS flaws
-          FROM messages NOT INDEXED)
- WHERE calls <> 0 OR mentions OR flaws;
+-- with: message
+-- One row per message that calls tools, holds the result of a call, or bears a mark: one bit for each name after `:`. A
+-- new mark is one more line here. A mark is a suspicion, never a finding. Without the LIMIT, SQLite flattens the inner query
+-- and works out all marks twice.
+SELECT id, CAST(session_id AS BLOB), live, CAST(tool_calls AS BLOB), CAST(answers AS BLOB), marks
+  FROM (SELECT id, session_id, tool_calls, active IS NOT 0 AS live,
+               iif(role = 'tool' AND tool_call_id <> '', tool_call_id, NULL) AS answers,
+               iif(media_content IS NOT NULL, :reference, 0)
+               | iif(said GLOB '*@image:*' OR said GLOB '*@file:*' OR said GLOB '*MEDIA:*', :reference, 0)
+               | iif(said LIKE '%[Image attached%', :reference, 0)
+               | iif(said GLOB '*;base64,*' OR said GLOB '*"base64"*', :inline, 0)
+               | iif(active IS NOT 0 AND role IN ('user', 'assistant') AND tool_calls IS NULL
+                     AND (content IS NULL OR said GLOB 'You just executed tool calls but*'
+                          OR octet_length(content) < 80
+                             AND (length(content) = 0 OR trim(content, char(9, 10, 13, 32)) IN ('', '(empty)'))),
+                     :sentinel, 0)
+               | iif(role = 'tool' AND active IS NOT 0 AND tool_call_id <> '' AND coalesce(tool_name, '') = '',
+                     :unnamed, 0)
+               | iif(utf8_broken(CAST(concat_ws(' ', {text_columns}) AS BLOB)), :not_utf8, 0)
+               | iif((timestamp BETWEEN 1 AND 4200000000) IS NOT TRUE, :not_a_time, 0)
+               | iif(json_valid('{"k":' || nullif(concat_ws(',"k":', {json_columns}), '') || '}') IS 0
+                     OR CASE WHEN content >= char(0) || 'json:' AND content < char(0) || 'json;'
+                             THEN NOT json_valid(CAST(substr(CAST(content AS BLOB), 7) AS TEXT))
+                             ELSE 0 END, :not_json, 0) AS marks
+          FROM message
+         LIMIT -1)
+ WHERE marks <> 0 OR tool_calls IS NOT NULL OR answers IS NOT NULL;
