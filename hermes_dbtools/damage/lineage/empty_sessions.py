@@ -27,7 +27,6 @@ just opened is empty, and wanted.
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_left
 from collections.abc import Iterator
 from pathlib import Path
@@ -94,7 +93,7 @@ class _Files:
         if folder is None:
             return cls([])
         try:
-            return cls(os.listdir(folder))
+            return cls([path.name for path in folder.iterdir()])
         except (FileNotFoundError, NotADirectoryError):
             return cls([])
 
