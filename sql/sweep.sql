@@ -56,6 +56,7 @@ SELECT id, CAST(session_id AS BLOB), live, CAST(tool_calls AS BLOB), CAST(answer
                      :sentinel, 0)
                | iif(role = 'tool' AND active IS NOT 0 AND tool_call_id <> '' AND coalesce(tool_name, '') = '',
                      :unnamed, 0)
+               | iif(tool_name = 'delegate_task' OR tool_calls GLOB '*delegate_task*', :delegating, 0)
                | iif(utf8_broken(CAST(concat_ws(' ', {text_columns}) AS BLOB)), :not_utf8, 0)
                | iif((timestamp BETWEEN 1 AND 4200000000) IS NOT TRUE, :not_a_time, 0)
                | iif(json_valid('{"k":' || nullif(concat_ws(',"k":', {json_columns}), '') || '}') IS 0
