@@ -91,13 +91,17 @@ def digests(path: Path) -> dict[str, str]:
 
 def broken_keys(path: Path) -> list[tuple[Any, ...]]:
     """Every foreign key violation, told by the key of its row: row ids do not outlive a row."""
-    found = []
-    for table, rowid, parent, number in execute(path, "PRAGMA foreign_key_check"):
-        names = [row[1] for row in execute(path, f'PRAGMA table_info("{table}")') if row[5]] or ["rowid"]
-        columns = ", ".join(f'CAST("{name}" AS BLOB)' for name in names)
-        (key,) = execute(path, f'SELECT {columns} FROM "{table}" WHERE rowid = ?', (rowid,))
-        found.append((table, key, parent, number))
-    return sorted(found, key=repr)
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        found = []
+        for table, rowid, parent, number in connection.execute("PRAGMA foreign_key_check").fetchall():
+            names = [row[1] for row in connection.execute(f'PRAGMA table_info("{table}")') if row[5]]
+            columns = ", ".join(f'CAST("{name}" AS BLOB)' for name in names or ["rowid"])
+            sql = f'SELECT {columns} FROM "{table}" WHERE rowid = ?'
+            found.append((table, connection.execute(sql, (rowid,)).fetchone(), parent, number))
+        return sorted(found, key=repr)
+    finally:
+        connection.close()
 
 
 def schema(path: Path) -> list[tuple[Any, ...]]:

@@ -51,11 +51,11 @@ def plan_text(plan: Plan, database: DatabaseReport, *, seconds: float, verbose: 
         if plan.steps
         else "dry run: nothing is written, and nothing would be: the plan has no steps"
     ]
-    nouns = {result.slug: result.noun for result in database.results}
+    results = {result.slug: result for result in database.results}
     rows = []
     for (slug, answer), steps in groupby(plan.steps, key=lambda step: (step.slug, step.answer)):
         group = list(steps)
-        title = one_line(group[0].title) if len(group) == 1 else f"{answer} {len(group):,} {nouns[slug][1]}"
+        title = one_line(group[0].title) if len(group) == 1 else f"{answer} {_those_of(results[slug], group)}"
         rows.append([slug, title, _rows_text(group)])
     if rows:
         lines += [
@@ -247,6 +247,11 @@ def _next(database: DatabaseReport, damaged: Sequence[Result]) -> list[str]:
 
 def _answers(result: Result) -> str:
     return "by hand" if result.answers == ("report",) else " | ".join(result.answers)
+
+
+def _those_of(result: Result, steps: Sequence[Step]) -> str:
+    """What several steps are about: all that was found, with its rows and bytes, or a number of it."""
+    return result.found if len(steps) == result.count else f"{len(steps):,} {result.noun[1]}"
 
 
 def _rows_text(steps: Sequence[Step]) -> str:
