@@ -17,6 +17,7 @@ from .lineage import (
     lineage_cycles,
     never_ended_sessions,
     orphaned_delegates,
+    placeholder_sessions,
     unmarked_branches,
 )
 from .media import dangling_image_references
@@ -32,9 +33,10 @@ from .references import (
     orphaned_usage,
     unreferenced_system_prompts,
 )
+from .runtime import orphaned_ledger_rows
 from .search import unavailable_tokenizer
 from .storage import split_wal, structural_damage, unreadable_file
-from .values import invalid_json, null_active
+from .values import invalid_json, invalid_text, null_active
 
 REGISTRY: tuple[Damage, ...] = (
     unreadable_file.DAMAGE,
@@ -46,6 +48,7 @@ REGISTRY: tuple[Damage, ...] = (
     orphaned_usage.DAMAGE,
     missing_system_prompt.DAMAGE,
     orphaned_bindings.DAMAGE,
+    orphaned_ledger_rows.DAMAGE,
     foreign_key_violations.DAMAGE,
     dangling_routing.DAMAGE,
     dangling_session_keys.DAMAGE,
@@ -64,7 +67,9 @@ REGISTRY: tuple[Damage, ...] = (
     activity_after_end.DAMAGE,
     never_ended_sessions.DAMAGE,
     empty_sessions.DAMAGE,
+    placeholder_sessions.DAMAGE,
     invalid_json.DAMAGE,
+    invalid_text.DAMAGE,
     null_active.DAMAGE,
     session_counter_drift.DAMAGE,
     dangling_image_references.DAMAGE,
