@@ -113,7 +113,8 @@ def _refuse_damage(lines: Iterable[str]) -> None:
 
 
 def _structural(problems: Iterable[str]) -> list[str]:
-    return [line for line in problems if classify(line) != "value"]
+    lines = [line for problem in problems for line in problem.splitlines()]
+    return [line for line in lines if not line.startswith("*** in database") and classify(line) != "value"]
 
 
 def _copy(reading: database.Reading, target: Path) -> dict[str, int]:
