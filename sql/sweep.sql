@@ -7,7 +7,7 @@
 -- A message as every file has it: what a file's messages lack is NULL here, or what it would be. `said` is the content.
 SELECT *,
        CASE WHEN octet_length(format('%s', content)) < octet_length(content)
-            THEN replace(json_quote(content), '\"', '"')
+            THEN replace(json_quote(CAST(content AS TEXT)), '\"', '"')
             ELSE content END AS said
   FROM messages NOT INDEXED;
 
@@ -16,7 +16,7 @@ SELECT *,
 -- The same for files whose messages have no column of their own for images.
 SELECT *, NULL AS media_content,
        CASE WHEN octet_length(format('%s', content)) < octet_length(content)
-            THEN replace(json_quote(content), '\"', '"')
+            THEN replace(json_quote(CAST(content AS TEXT)), '\"', '"')
             ELSE content END AS said
   FROM messages NOT INDEXED;
 
@@ -25,7 +25,7 @@ SELECT *, NULL AS media_content,
 -- The same for files that have lost the active flag.
 SELECT *, 1 AS active,
        CASE WHEN octet_length(format('%s', content)) < octet_length(content)
-            THEN replace(json_quote(content), '\"', '"')
+            THEN replace(json_quote(CAST(content AS TEXT)), '\"', '"')
             ELSE content END AS said
   FROM messages NOT INDEXED;
 
@@ -33,7 +33,7 @@ SELECT *, 1 AS active,
 -- The same for files older than the active flag: every row is active.
 SELECT *, 1 AS active, NULL AS media_content,
        CASE WHEN octet_length(format('%s', content)) < octet_length(content)
-            THEN replace(json_quote(content), '\"', '"')
+            THEN replace(json_quote(CAST(content AS TEXT)), '\"', '"')
             ELSE content END AS said
   FROM messages NOT INDEXED;
 

@@ -446,7 +446,7 @@ def test_the_number_of_bound_variables_does_not_grow(home: MediaHome) -> None:
         context.connection.exec_trace = trace
         (finding,) = DAMAGE.find(context)
     assert finding.evidence["references"] == 1200
-    assert max(seen) <= 1
+    assert max(seen) < 32, "one for each mark of the content pass, whatever the file holds"
 
 
 def test_a_store_without_a_ledger_is_read_for_its_texts(tmp_path: Path) -> None:
