@@ -24,7 +24,8 @@ Choice; undo puts the marker back. `keep` is refused where no marker, or more th
 nothing tells which is right. Not reported: a marker that the parent has too, which a compression handed
 down; branch and reset marker of the same session, which a reopened parent leaves; a marker whose session is gone
 (branched-root-leftovers, orphaned-delegates), but for a branch that inherited it; the mark `__orphaned__` by itself
-(hidden-by-upgrade); a parent that is gone (missing-parent-session).
+(hidden-by-upgrade); a parent that is gone (missing-parent-session); a
+session in a loop (lineage-cycles).
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ...cycles import cyclic_sessions
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
 from .._declare import ScanContext, declare, printable, text
 
@@ -65,9 +67,10 @@ def _find(context: ScanContext) -> Iterator[Finding]:
     for one in marked:
         if one.heir:
             heirs.setdefault(one.parent, []).append(one)
+    looped = cyclic_sessions(context.connection, context.has) if marked else {}
     for one in marked:
         kind = _kind(one)
-        if kind:
+        if kind and one.id not in looped:
             yield _finding(one, kind, _heirs(one, heirs))
 
 

@@ -21,15 +21,17 @@ Safety
 Choice; purging loses messages for good but for undo and needs `--allow-lossy`. Not reported: the marker
 `__orphaned__` of an upgrade (hidden-by-upgrade); a branch that inherited the marker, for the branch marker wins, and
 such a branch is never purged with a tree; a continuation, which goes with the run it continues; a missing session
-that orphaned-messages gives its row back; a row whose parent is gone too (missing-parent-session). Stripping is refused
-where the session hangs under another one, which would hide it all the same. Purging is refused while a route, a topic,
-a goal, a task handed out in the background, a runtime row or a row of an unknown table names one of the sessions.
+that orphaned-messages gives its row back; a row whose parent is gone too (missing-parent-session). Stripping is
+refused where the session hangs under another one, which would hide it all the same. Purging is refused in a loop,
+and while a route, a topic, a goal, a task handed out in the background, a runtime row or a row of an unknown table
+names one of the sessions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from ...cycles import cyclic_sessions
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
 from .._declare import ScanContext, declare, printable, text
 from ._purge import Weight, named, removal, weigh
@@ -42,6 +44,7 @@ def _find(context: ScanContext) -> Iterator[Finding]:
     if not found:
         return
     below = _below(context)
+    looped = cyclic_sessions(context.connection, context.has)
     taken: dict[Value, Value] = {}
     for session, gone, tombstoned, has_parent in found:
         session_id, missing = text(session), text(gone)
@@ -50,6 +53,7 @@ def _find(context: ScanContext) -> Iterator[Finding]:
         taken |= dict.fromkeys(tree, session_id)
         ids = [one for one in tree if isinstance(one, str)]
         weight = weigh(context, ids)
+        refusal = _refusal(context, tree, ids, shared, looped)
         yield DAMAGE.finding(
             table="sessions",
             key=session_id,
@@ -66,7 +70,7 @@ def _find(context: ScanContext) -> Iterator[Finding]:
             remedies=(
                 Remedy("report", Safety.CHOICE),
                 _strip(session_id, missing, bool(has_parent)),
-                _purge(context, session_id, tree, weight, shared),
+                _purge(context, session_id, ids, weight, refusal),
             ),
         )
 
@@ -106,16 +110,25 @@ def _strip(session_id: Value, missing: Value, has_parent: bool) -> Remedy:
     return Remedy("strip", Safety.CHOICE, step)
 
 
-def _purge(context: ScanContext, session_id: Value, tree: Tree, weight: Weight, shared: Value) -> Remedy:
-    ids = [one for one in tree if isinstance(one, str)]
+def _refusal(
+    context: ScanContext, tree: Tree, ids: Sequence[str], shared: Value, looped: Mapping[Value, object]
+) -> str:
+    """Why the tree may not be removed, or ''."""
     if len(ids) < len(tree):
-        return Remedy("purge", Safety.LOSSY, refused="an id in its tree is not UTF-8 text")
+        return "an id in its tree is not UTF-8 text"
+    if any(one in looped for one in tree):
+        return "a session of its tree is part of a loop (lineage-cycles)"
     if shared is not None:
-        reason = f"what it handed out is also below {printable(shared)}: purge that one first"
-        return Remedy("purge", Safety.LOSSY, refused=reason)
-    if in_use := named(context, ids):
-        reason = f"a route, goal, task or other row names {printable(min(in_use, key=printable))}"
-        return Remedy("purge", Safety.LOSSY, refused=reason)
+        return f"what it handed out is also below {printable(shared)}: purge that one first"
+    in_use = named(context, ids)
+    return f"a route, goal, task or other row names {printable(min(in_use, key=printable))}" if in_use else ""
+
+
+def _purge(
+    context: ScanContext, session_id: Value, ids: Sequence[str], weight: Weight, refusal: str
+) -> Remedy:
+    if refusal:
+        return Remedy("purge", Safety.LOSSY, refused=refusal)
     others = len(ids) - 1
     below = f" and {others} that it handed out" if others else ""
     step = DAMAGE.step(
@@ -123,7 +136,7 @@ def _purge(context: ScanContext, session_id: Value, tree: Tree, weight: Weight, 
         answer="purge",
         title=f"purge sub-agent's session {printable(session_id)}{below}: {weight.messages:,} messages",
         statements=removal(context, ids, weight),
-        session_ids=tree,
+        session_ids=tuple(ids),
         bytes_freed=weight.bytes,
     )
     return Remedy("purge", Safety.LOSSY, step)

@@ -24,14 +24,16 @@ Choice. One value of one row changes, and undo takes it out again. Reported is o
 at least one of each side and, without a title, at least three, are the parent's, word for word and in order, up to the
 last row that the parent still has from then. Not reported: a child of a session that compression closed (its
 continuation begins with copied rows too), or of one reopened after it, where a summary breaks the copy; runs of
-sub-agents and tools; children with any marker; a chat that a reset began anew; configurations that cannot be read.
-Hidden children without that proof are another matter: nothing tells them from runs of sub-agents of old releases.
+sub-agents and tools; children with any marker; a chat that a reset began anew; a session in a loop; configurations that
+cannot be read. Hidden children without that proof are another matter: nothing tells them from runs of sub-agents of
+old releases.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...cycles import cyclic_sessions
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
 from .._declare import ScanContext, declare, printable, text
 from ._times import moment
@@ -42,9 +44,11 @@ UNTITLED = 3
 
 
 def _find(context: ScanContext) -> Iterator[Finding]:
-    for session, above, parent_open, started_at, titled in list(DAMAGE.rows(context, "find")):
+    suspects = list(DAMAGE.rows(context, "find"))
+    looped = cyclic_sessions(context.connection, context.has) if suspects else {}
+    for session, above, parent_open, started_at, titled in suspects:
         session_id, parent = text(session), text(above)
-        if not begins_alike(context, session_id, parent):
+        if session_id in looped or not begins_alike(context, session_id, parent):
             continue
         copy = compare(context, session_id, parent, texts_only=True)
         if not (copy.reaches and copy.spoken and (titled or copy.copied >= UNTITLED)):
