@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import apsw
 
-from . import queries, search_index
+from . import queries, search_index, utf8
 from .damage import REGISTRY
 from .model import Statement, Step
 from .search_entries import KnownRule
@@ -62,7 +62,8 @@ class Reindexing:
     """Tells which statements change what an index holds. State: the answers given, by class, block and names."""
 
     def __init__(self, connection: apsw.Connection, shape: Shape) -> None:
-        """Nothing is asked of the file yet but its texts."""
+        """Statements of classes may call the functions of `utf8`, so the connection gets them."""
+        utf8.register(connection)
         self._connection = connection
         self._has = shape.has
         self._watched = search_index.watched_columns(shape)

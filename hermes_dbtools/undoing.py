@@ -199,6 +199,7 @@ def _apply_inverses(
     suspended = [t for t in read_shape(connection).triggers.values() if t.table in touched_tables]
     for trigger in suspended:
         connection.execute(queries.fill(queries.statement("apply", "drop-trigger"), trigger=trigger.name))
+    _flush_search(connection)
     conflicts: list[str] = []
     for changeset in recorder.batches_backwards(folder / receipts.UNDO, receipt.undo_sha256):
         before, expected = connection.total_changes(), recorder.count(changeset)
@@ -219,6 +220,12 @@ def _apply_inverses(
     for trigger in suspended:
         connection.execute(trigger.sql)
     search_index.end_change(connection, upkeep)
+
+
+def _flush_search(connection: apsw.Connection) -> None:
+    """Let FTS5 write what it holds back now: a savepoint makes it, and the rows it writes then are counted as changes."""
+    connection.execute("SAVEPOINT written")
+    connection.execute("RELEASE written")
 
 
 def _collector(shape: Shape, conflicts: list[str]) -> Callable[[int, apsw.TableChange], int]:

@@ -1,0 +1,265 @@
+"""A column that holds JSON holds something that no parser reads
+
+What it means
+-------------
+The readers of the store parse these values. One that does not parse stops more than its own row: a broken
+`model_config` ends every list of sessions with an error, a broken route loses its chat, a broken list of tool
+calls is dropped from what the model sees, and content behind the mark of a list of parts is shown raw.
+
+Why it happens
+--------------
+A write that was cut short, a restore or a merge that put pieces of one value into several columns, a script
+that edited the text. In public reports two such rows ended `sessions list` although every check of the file
+said ok, and the arguments of a call were left unfinished by a compression.
+
+Repair
+------
+The value becomes NULL, or an empty object or list where the column must not be NULL. The old value is kept in
+the undo file and nowhere else. Where tool calls go, the session counts them anew.
+
+Safety
+------
+Lossy: what the value said is gone from the database, so it is planned only with --allow-lossy. Not reported:
+JSON that only SQLite refuses and the store itself writes (NaN), lists that were encoded twice, empty text where
+the store takes it for nothing, and text that parses once its broken bytes are replaced (invalid-text). Keys of
+deleted sessions, which a repair never touches, belong to idempotency-leftovers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from ... import known
+from ...model import Finding, Remedy, Safety, Severity, Statement, Value
+from ...sweep import NOT_JSON, CallCounts
+from .._declare import ScanContext, declare, printable, text, whole
+from ._messages import portions
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "sessions": ("model_config", "origin_json"),
+    "gateway_routing": ("entry_json",),
+    "session_admissions": ("lineage_json", "payload_json"),
+    "worker_receipts": ("result_json",),
+    "async_delegations": ("event_json", "result_json", "task_json"),
+    "state_meta": ("value",),
+}
+"""Columns that hold JSON or NULL, messages apart; of `state_meta` only under the keys that the SQL names."""
+
+OWNERS = {
+    "sessions": "id",
+    "session_admissions": "target_session_id",
+    "async_delegations": "parent_session_id",
+}
+"""The column that names the session of a row."""
+
+LISTS = ("lineage_json",)
+"""Columns whose empty value is a list."""
+
+NEVER_EMPTY = ("model_config", "entry_json", "lineage_json", "payload_json")
+"""Columns in which empty text is an error: their readers parse without asking whether there is anything."""
+
+
+@dataclass(slots=True)
+class _Row:
+    """The broken values of one row, in bytes by column; `owner` is its session."""
+
+    table: str
+    row: int
+    owner: Value = None
+    columns: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Session:
+    """The broken values in the messages of one session: ids by column, and bytes in all."""
+
+    ids: dict[str, list[int]] = field(default_factory=dict)
+    bytes: int = 0
+
+
+def unreadable(content: bytes) -> bool:
+    """Whether the store's reader, Python's, fails at this text, its broken bytes replaced."""
+    try:
+        json.loads(content.decode(errors="replace"))
+    except (ValueError, RecursionError):
+        return True
+    return False
+
+
+def broken_values(context: ScanContext) -> set[tuple[str, int, str]]:
+    """Table, row and column of every value of this class."""
+    found = {
+        (table, row.row, column)
+        for table, columns in COLUMNS.items()
+        for row in _broken_rows(context, table, columns)
+        for column in row.columns
+    }
+    for group in _broken_messages(context).values():
+        found |= {("messages", id_, column) for column, ids in group.ids.items() for id_ in ids}
+    return found
+
+
+def _find(context: ScanContext) -> Iterable[Finding]:
+    for table, columns in COLUMNS.items():
+        for row in _broken_rows(context, table, columns):
+            yield _row_finding(context, row)
+    sessions = _broken_messages(context)
+    for session in sorted(sessions, key=printable):
+        yield _message_finding(context, session, sessions[session])
+
+
+def _broken_rows(context: ScanContext, table: str, columns: tuple[str, ...]) -> list[_Row]:
+    found: dict[int, _Row] = {}
+    block = "state-values" if table == "state_meta" else "suspects"
+    owner = OWNERS.get(table, "")
+    for column in columns:
+        if not context.has(f"{table}.{column}"):
+            continue
+        has_owner = bool(owner) and context.has(f"{table}.{owner}")
+        names = {"table": table, "column": column, "owner": owner if has_owner else "rowid"}
+        for rowid, session, content in DAMAGE.rows(context, block, names=names):
+            if not isinstance(content, bytes) or not (content or column in NEVER_EMPTY):
+                continue
+            if unreadable(content):
+                row = found.setdefault(whole(rowid), _Row(table, whole(rowid)))
+                row.owner = text(session) if has_owner else None
+                row.columns[column] = len(content)
+    return [found[rowid] for rowid in sorted(found)]
+
+
+def _broken_messages(context: ScanContext) -> dict[Value, _Session]:
+    ids = context.sweep.run(context).flawed[NOT_JSON]
+    found: dict[Value, _Session] = {}
+    for portion in portions(ids):
+        for column, row in _suspects(context, portion):
+            message_id, session, content = row
+            if isinstance(content, bytes) and (content or column == "content") and unreadable(content):
+                group = found.setdefault(text(session), _Session())
+                group.ids.setdefault(column, []).append(whole(message_id))
+                group.bytes += len(content)
+    return found
+
+
+def _suspects(context: ScanContext, portion: str) -> Iterator[tuple[str, tuple[Value, ...]]]:
+    for column in known.MESSAGE_JSON:
+        if context.has(f"messages.{column}"):
+            for row in DAMAGE.rows(context, "message-values", {"ids": portion}, {"column": column}):
+                yield column, row
+    for row in DAMAGE.rows(context, "message-contents", {"ids": portion}):
+        yield "content", row
+
+
+def _row_finding(context: ScanContext, row: _Row) -> Finding:
+    key = printable(row.owner) if row.table == "sessions" else f"{row.table}:{row.row}"
+    columns = sorted(row.columns)
+    session_ids = (row.owner,) if row.owner is not None else ()
+    statements = tuple(
+        Statement(
+            "clear",
+            {"row": row.row, "value": _empty(context, row.table, column)},
+            1,
+            row.table,
+            "update",
+            names={"table": row.table, "column": column},
+        )
+        for column in columns
+    )
+    step = DAMAGE.step(
+        key=key,
+        answer="clear",
+        title=f"clear {' and '.join(columns)} of {_place(row)}",
+        statements=statements,
+        session_ids=session_ids,
+    )
+    return DAMAGE.finding(
+        table=row.table,
+        key=key,
+        message=f"{' and '.join(columns)}: no JSON, {sum(row.columns.values()):,} bytes",
+        evidence={
+            "row": row.row,
+            "columns": columns,
+            "bytes": sum(row.columns.values()),
+            "values": len(columns),
+        },
+        session_ids=session_ids,
+        remedies=(Remedy("clear", Safety.LOSSY, step), Remedy("report", Safety.EXACT)),
+    )
+
+
+def _place(row: _Row) -> str:
+    return printable(row.owner) if row.table == "sessions" else f"row {row.row} of {row.table}"
+
+
+def _empty(context: ScanContext, table: str, column: str) -> Value:
+    if not context.shape.tables[table].columns[column].not_null:
+        return None
+    return "[]" if column in LISTS else "{}"
+
+
+def _message_finding(context: ScanContext, session: Value, group: _Session) -> Finding:
+    key = f"messages:{printable(session)}"
+    columns = {column: len(ids) for column, ids in sorted(group.ids.items())}
+    statements = [
+        Statement(
+            "clear-contents" if column == "content" else "clear-messages",
+            {"ids": json.dumps(group.ids[column]), "value": _empty(context, "messages", column)},
+            count,
+            "messages",
+            "update",
+            split="message-rows",
+            names={"column": column},
+        )
+        for column, count in columns.items()
+    ]
+    if "tool_calls" in columns:
+        statements += _recount(context, session)
+    words = ", ".join(f"{count} {column}" for column, count in columns.items())
+    step = DAMAGE.step(
+        key=key,
+        answer="clear",
+        title=f"clear {words} in messages of {printable(session)}",
+        statements=tuple(statements),
+        session_ids=(session,),
+    )
+    ids = [id_ for column in group.ids.values() for id_ in column]
+    return DAMAGE.finding(
+        table="messages",
+        key=key,
+        message=f"no JSON in {words}: {group.bytes:,} bytes",
+        evidence={
+            "session": printable(session),
+            "columns": columns,
+            "values": sum(columns.values()),
+            "first_id": min(ids),
+            "last_id": max(ids),
+            "bytes": group.bytes,
+        },
+        session_ids=(session,),
+        remedies=(Remedy("clear", Safety.LOSSY, step), Remedy("report", Safety.EXACT)),
+    )
+
+
+def _recount(context: ScanContext, session: Value) -> list[Statement]:
+    """What makes the session count the calls that can be read, as session-counter-drift counts them."""
+    counts = context.sweep.calls.get(session.encode() if isinstance(session, str) else session, CallCounts())
+    for stored, has_active in DAMAGE.rows(context, "counter", {"session_id": session}):
+        right = counts.active if has_active else counts.total
+        if stored != right:
+            return [Statement("recount", {"session_id": session, "count": right}, 1, "sessions", "update")]
+    return []
+
+
+DAMAGE = declare(
+    __name__,
+    __doc__,
+    code="HDB401",
+    severity=Severity.ERROR,
+    safety=Safety.LOSSY,
+    answers=("clear", "report"),
+    reads=("sessions", "messages", *(table for table in COLUMNS if table != "sessions")),
+    noun=("row or session", "rows or sessions"),
+    sums=(("values", "values"), ("bytes", "bytes")),
+    find=_find,
+)
