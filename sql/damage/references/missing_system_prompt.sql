@@ -3,8 +3,10 @@
 -- name: prompts
 -- needs: sessions.system_prompt_hash
 -- One row per missing prompt and session that names it: the hash, how it is stored, the session id, how that is
--- stored.
-SELECT CAST(c.system_prompt_hash AS BLOB), typeof(c.system_prompt_hash), CAST(c.id AS BLOB), typeof(c.id)
+-- stored, whether the session's parent row is missing too.
+SELECT CAST(c.system_prompt_hash AS BLOB), typeof(c.system_prompt_hash), CAST(c.id AS BLOB), typeof(c.id),
+       c.parent_session_id IS NOT NULL
+       AND c.parent_session_id NOT IN (SELECT s.id FROM sessions AS s NOT INDEXED WHERE s.id IS NOT NULL)
   FROM sessions AS c
  WHERE c.system_prompt_hash IS NOT NULL
    AND c.system_prompt_hash NOT IN (SELECT p.hash FROM system_prompts AS p NOT INDEXED WHERE p.hash IS NOT NULL)
@@ -13,7 +15,7 @@ SELECT CAST(c.system_prompt_hash AS BLOB), typeof(c.system_prompt_hash), CAST(c.
 -- name: tools
 -- needs: sessions.tool_names
 -- The same for lists of tool names. No key is declared there, so only what looks like a hash is taken for one.
-SELECT CAST(c.tool_names AS BLOB), typeof(c.tool_names), CAST(c.id AS BLOB), typeof(c.id)
+SELECT CAST(c.tool_names AS BLOB), typeof(c.tool_names), CAST(c.id AS BLOB), typeof(c.id), 0
   FROM sessions AS c
  WHERE c.tool_names IS NOT NULL
    AND c.tool_names NOT IN (SELECT p.hash FROM system_prompts AS p NOT INDEXED WHERE p.hash IS NOT NULL)
@@ -27,10 +29,11 @@ SELECT CAST(c.tool_names AS BLOB), typeof(c.tool_names), CAST(c.id AS BLOB), typ
 SELECT (SELECT count(*) FROM sessions), EXISTS (SELECT 1 FROM system_prompts);
 
 -- name: null-prompts
--- The sessions that name one missing prompt name none.
+-- The sessions that name one missing prompt name none, but for those that SQLite would not let change.
 UPDATE sessions
    SET system_prompt_hash = NULL
  WHERE system_prompt_hash IN (CAST(:hash AS TEXT), :hash)
+   AND hex(CAST(id AS BLOB)) NOT IN (SELECT k.value FROM json_each(:kept) AS k)
    AND NOT EXISTS (SELECT 1 FROM system_prompts AS p WHERE p.hash = sessions.system_prompt_hash);
 
 -- name: null-tools
@@ -38,4 +41,5 @@ UPDATE sessions
 UPDATE sessions
    SET tool_names = NULL
  WHERE tool_names IN (CAST(:hash AS TEXT), :hash)
+   AND hex(CAST(id AS BLOB)) NOT IN (SELECT k.value FROM json_each(:kept) AS k)
    AND NOT EXISTS (SELECT 1 FROM system_prompts AS p WHERE p.hash = sessions.tool_names);
