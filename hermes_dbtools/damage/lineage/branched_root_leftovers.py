@@ -6,7 +6,7 @@ One of four kinds. `rootless-branch`: a branch whose parent row is gone, so each
 FOREIGN KEY constraint failed. `branchless-root`: a session that ended because it was branched, and no branch
 of it exists; it stays closed, and where it is still written to, it is in use though lists call it ended.
 `stale-branch-marker`: the marker of a branch or a reset names a session that is gone; it is harmless.
-`branch-ledger`: routes, a local policy or runtime rows still name a root or branch that was deleted.
+`branch-ledger`: routes or a local policy still name a root or branch that was deleted.
 
 Why it happens
 --------------
@@ -20,8 +20,7 @@ Repair
 Rootless branches are detached by default: the parent becomes NULL and the marker stays, so lists keep showing
 them. The other kinds are only reported unless an answer is chosen: `reopen` clears the end of a root that has
 no branch, `strip` takes a stale marker out of a session that has no parent, `clear` removes routes and the
-local policy as a delete of a newer release does. Runtime rows are not cleared here: dropping them would let a
-finished request run a second time.
+local policy as a delete of a newer release does.
 
 Safety
 ------
@@ -32,8 +31,8 @@ without a parent, because with one the row would disappear from lists. A root of
 no route names it: that would revive a chat whose end was deleted. Deleted means: a tombstone of the id, or
 the marker of a branch that still exists. A route without a tombstone is a note, for releases up to 0.19 leave
 it on every delete. Keys of retired media name a file and no session: whether a branch still shows that file
-is for the store's own clean-up to say. Runtime rows whose table declares its key to sessions are
-foreign-key-violations and are left to that class.
+is for the store's own clean-up to say. Admissions and workers of a deleted session are orphaned-ledger-rows;
+routes and policies of a session that nothing proves deleted are dangling-routing and dangling-session-keys.
 """
 
 from __future__ import annotations
@@ -45,7 +44,6 @@ from ...model import Finding, Remedy, Safety, Severity, Statement, Step, Value
 from .._declare import ScanContext, declare, printable, text, whole
 
 REPORT = Remedy("report", Safety.CHOICE)
-RUNTIME_TABLES = ("session_admissions", "worker_executions")
 
 
 def _find(context: ScanContext) -> Iterable[Finding]:
@@ -133,8 +131,6 @@ def _stale_markers(context: ScanContext) -> Iterator[Finding]:
 def _ledger(context: ScanContext) -> Iterator[Finding]:
     for place, session, rows, tombstoned in DAMAGE.rows(context, "find-ledger"):
         table, session_id, count = str(place), text(session), whole(rows)
-        if table in RUNTIME_TABLES and _declares_its_session(context, table):
-            continue
         key = f"{table}:{printable(session_id)}"
         note = table == "gateway_routing" and not tombstoned
         yield DAMAGE.finding(
@@ -150,9 +146,6 @@ def _ledger(context: ScanContext) -> Iterator[Finding]:
 
 
 def _clear(table: str, session_id: Value, key: str, count: int) -> Remedy:
-    if table in RUNTIME_TABLES:
-        reason = "a finished request could run a second time without these rows; the runbook says what to do"
-        return Remedy("clear", Safety.CHOICE, refused=reason)
     block = "clear-routes" if table == "gateway_routing" else "clear-policy"
     statement = Statement(block, {"session_id": session_id}, count, table, "delete")
     title = f"clear {_rows(count, table)} naming the deleted {printable(session_id)}"
@@ -161,10 +154,6 @@ def _clear(table: str, session_id: Value, key: str, count: int) -> Remedy:
 
 def _rows(count: int, table: str) -> str:
     return f"{count} {'row' if count == 1 else 'rows'} of {table}"
-
-
-def _declares_its_session(context: ScanContext, table: str) -> bool:
-    return any(key.parent == "sessions" for key in context.shape.tables[table].foreign_keys)
 
 
 def _step(key: Value, answer: str, title: str, statement: Statement, session_ids: tuple[Value, ...]) -> Step:
@@ -183,14 +172,7 @@ DAMAGE = declare(
     severity=Severity.ERROR,
     safety=Safety.CHOICE,
     answers=("report", "detach", "reopen", "strip", "clear"),
-    reads=(
-        "gateway_routing",
-        "messages",
-        "session_admissions",
-        "sessions",
-        "state_meta",
-        "worker_executions",
-    ),
+    reads=("gateway_routing", "messages", "sessions", "state_meta"),
     cedes_to=("HDB202",),
     noun=("leftover", "leftovers"),
     find=_find,

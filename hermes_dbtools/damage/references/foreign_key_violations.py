@@ -2,8 +2,8 @@
 
 What it means
 -------------
-A row names a row of another table that is gone, by a key that the file itself declares: of runtime tables, of
-tables that a fork or plugin added, known or not. The kind `key-mismatch` is worse: the table that the key
+A row names a row of another table that is gone, by a key that the file itself declares: of a table that a fork
+or plugin added, known or not. The kind `key-mismatch` is worse: the table that the key
 points at is gone or has nothing that makes the named columns unique, so every write of the table fails,
 whatever it holds.
 
@@ -19,8 +19,8 @@ safe for the tables that are known.
 
 Safety
 ------
-Nothing is planned. Keys of messages, parents, usage, prompts and topic bindings have classes of their own and
-are only looked at here for a key mismatch.
+Nothing is planned. Keys of messages, parents, usage, prompts, topic bindings and the runtime ledger have classes
+of their own and are only looked at here for a key mismatch.
 """
 
 from __future__ import annotations
@@ -47,13 +47,26 @@ ELSEWHERE = frozenset(
 )
 """Keys (table, column, parent) whose rows HDB201 to HDB205 look at."""
 
+LEDGER = frozenset(
+    (
+        ("session_admissions", "target_session_id", "sessions"),
+        ("worker_executions", "session_id", "sessions"),
+        ("worker_receipts", "execution_id", "worker_executions"),
+    )
+)
+"""Keys whose rows HDB901 looks at, in a file that has all three tables."""
+
 
 def _find(context: ScanContext) -> Iterator[Finding]:
+    whole_ledger = all(context.has(f"{table}.{column}") for table, column, _parent in LEDGER)
+    elsewhere = ELSEWHERE | LEDGER if whole_ledger else ELSEWHERE
     for name in context.shape.canonical_tables:
         table = context.shape.tables[name]
         mismatched = {key.id: reason for key in table.foreign_keys if (reason := _mismatch(context, key))}
         open_keys = [
-            key for key in table.foreign_keys if key.id not in mismatched and not _elsewhere(table, key)
+            key
+            for key in table.foreign_keys
+            if key.id not in mismatched and _edge(table, key) not in elsewhere
         ]
         for key in table.foreign_keys:
             if key.id in mismatched:
@@ -64,11 +77,10 @@ def _find(context: ScanContext) -> Iterator[Finding]:
             yield from _violations(context, table, open_keys)
 
 
-def _elsewhere(table: Table, key: ForeignKey) -> bool:
-    return (
-        len(key.columns) == 1
-        and (table.name.lower(), key.columns[0].lower(), key.parent.lower()) in ELSEWHERE
-    )
+def _edge(table: Table, key: ForeignKey) -> tuple[str, str, str]:
+    """A key of one column as (table, column, parent) in lower case."""
+    column = key.columns[0].lower() if len(key.columns) == 1 else ""
+    return table.name.lower(), column, key.parent.lower()
 
 
 def _readable(context: ScanContext, table: Table, keys: list[ForeignKey]) -> None:

@@ -104,7 +104,8 @@ SELECT CAST(k.id AS BLOB), k.marker, CAST(k.named AS BLOB), k.parent_session_id 
 -- name: find-ledger
 -- needs: session_admissions worker_executions gateway_routing
 -- One row per deleted session and table that still holds rows of it: table, id, rows, whether it has a tombstone. Deleted is an id
--- without a row that a tombstone names, or that the marker of a branch which is still there names as its root.
+-- without a row that a tombstone names, or that the marker of a branch which is still there names as its root. Admissions and
+-- workers are looked at elsewhere.
 WITH tombs AS MATERIALIZED (
   SELECT substr(k.key, length('gateway.retired_session.v1.') + 1) AS id
     FROM state_meta AS k
@@ -138,20 +139,12 @@ SELECT 'gateway_routing' AS place, CAST(g.id AS BLOB) AS id, count(*), g.tombsto
   FROM gone AS g INNER JOIN routes AS r ON r.id = g.id
  GROUP BY g.id
 UNION ALL
-SELECT 'session_admissions', CAST(g.id AS BLOB), count(*), g.tombstoned
-  FROM gone AS g INNER JOIN session_admissions AS a ON a.target_session_id = g.id
- GROUP BY g.id
-UNION ALL
 SELECT 'state_meta', CAST(p.owner AS BLOB), 1,
        p.owner IN (SELECT g.id FROM gone AS g WHERE g.tombstoned)
        OR coalesce(p.target, p.owner) IN (SELECT g.id FROM gone AS g WHERE g.tombstoned)
   FROM policies AS p
  WHERE (p.owner IN (SELECT g.id FROM gone AS g) OR p.target IN (SELECT g.id FROM gone AS g))
    AND NOT EXISTS (SELECT 1 FROM sessions AS s WHERE s.id IN (p.owner, p.target))
-UNION ALL
-SELECT 'worker_executions', CAST(g.id AS BLOB), count(*), g.tombstoned
-  FROM gone AS g INNER JOIN worker_executions AS w ON w.session_id = g.id
- GROUP BY g.id
  ORDER BY place, id;
 
 -- name: detach

@@ -1,13 +1,14 @@
 -- Keys of state_meta that embed or hold the id of a session that has no row. Tombstones, terminal keys and generations outlive
--- their session by design and are not looked at. A value that must be read and cannot be is invalid-json.
+-- their session by design and are not looked at. A value that cannot be read is invalid-json.
 
 -- name: goals
 -- One row per goal of a missing session: id, status and time of making (NULL where it cannot be read), whether it has a tombstone.
 WITH kept AS MATERIALIZED (
   SELECT substr(k.key, length('goal:') + 1) AS id,
-         CASE WHEN typeof(k.value) = 'text' AND json_valid(k.value) THEN k.value ELSE '{}' END AS value
+         CASE WHEN typeof(k.value) = 'text' THEN k.value ELSE '{}' END AS value
     FROM state_meta AS k
    WHERE k.key > 'goal:' AND k.key < 'goal;'
+     AND (typeof(k.value) <> 'text' OR json_valid(k.value))
 )
 SELECT CAST(g.id AS BLOB),
        CASE WHEN json_extract(g.value, '$.status') IN ('active', 'paused', 'done', 'cleared')
@@ -24,10 +25,12 @@ WITH kept AS MATERIALIZED (
   SELECT 'gateway.api.binding.v1.' AS prefix, substr(k.key, length('gateway.api.binding.v1.') + 1) AS id
     FROM state_meta AS k
    WHERE k.key > 'gateway.api.binding.v1.' AND k.key < 'gateway.api.binding.v1/'
+     AND (typeof(k.value) <> 'text' OR json_valid(k.value))
    UNION ALL
   SELECT 'gateway.api.settings.v1.', substr(k.key, length('gateway.api.settings.v1.') + 1)
     FROM state_meta AS k
    WHERE k.key > 'gateway.api.settings.v1.' AND k.key < 'gateway.api.settings.v1/'
+     AND (typeof(k.value) <> 'text' OR json_valid(k.value))
 )
 SELECT o.prefix, CAST(o.id AS BLOB)
   FROM kept AS o
