@@ -17,6 +17,7 @@ from .lineage import (
     hidden_sessions,
     inconsistent_end_state,
     lineage_cycles,
+    missing_identity,
     never_ended_sessions,
     orphaned_delegates,
     placeholder_sessions,
@@ -35,10 +36,10 @@ from .references import (
     orphaned_usage,
     unreferenced_system_prompts,
 )
-from .runtime import orphaned_ledger_rows
+from .runtime import orphaned_ledger_rows, resurrected_sessions, stuck_executions
 from .search import unavailable_tokenizer
 from .storage import split_wal, structural_damage, unreadable_file
-from .values import invalid_json, invalid_text, null_active
+from .values import invalid_json, invalid_text, invalid_timestamps, null_active
 
 REGISTRY: tuple[Damage, ...] = (
     unreadable_file.DAMAGE,
@@ -72,9 +73,13 @@ REGISTRY: tuple[Damage, ...] = (
     placeholder_sessions.DAMAGE,
     hidden_by_upgrade.DAMAGE,
     hidden_sessions.DAMAGE,
+    missing_identity.DAMAGE,
     invalid_json.DAMAGE,
+    invalid_timestamps.DAMAGE,
     invalid_text.DAMAGE,
     null_active.DAMAGE,
     session_counter_drift.DAMAGE,
     dangling_image_references.DAMAGE,
+    stuck_executions.DAMAGE,
+    resurrected_sessions.DAMAGE,
 )

@@ -2,32 +2,32 @@
 
 What it means
 -------------
-Upstream's own list leaves the session out, though users wrote in it and nobody archived or hid it. It looks lost; its messages
-are all there, search finds them, and its id resumes it. The finding names the rule that hides it: `unmarked-child` (it has a
-parent, and neither a marker nor the end of its parent says that it is a branch or came after a reset), `branched-later` (it is older
-than the branching of its parent), `delegate-marker` (its marker says that it is a sub-agent's run), `too-deep` (its conversation
-was compressed more than 100 times, and upstream follows it no further), `unreadable-flag` (archived or hidden is neither 0 nor
-1), `missing-parent`.
+Upstream's own list leaves the session out, though users wrote in it and nobody archived or hid it. It looks lost; its
+messages are all there, search finds them, and its id resumes it. The finding names the rule that hides it:
+`unmarked-child` (it has a parent, and neither a marker nor the end of its parent says that it is a branch or came after a
+reset), `branched-later` (it is older than the branching of its parent), `delegate-marker` (its marker says that it is a
+sub-agent's run), `too-deep` (its conversation was compressed more than 100 times, and upstream follows it no further),
+`unreadable-flag` (archived or hidden is neither 0 nor 1), `missing-parent`.
 
 Why it happens
 --------------
-Lists show roots and marked children only. Releases up to 0.19 do not know the child that a reset leaves (in a public report
-every chat after a reset was hidden so), other programs link a chat to a parent that is still open, a reap marked a live chat as
-a sub-agent, and in a report the tip of a conversation that was compressed 50 times was not found. An upgrade to 0.17 marks
-old branches of live parents as sub-agents.
+Lists show roots and marked children only. Releases up to 0.19 do not know the child that a reset leaves (in a public
+report every chat after a reset was hidden so), other programs link a chat to a parent that is still open, a reap marked a
+live chat as a sub-agent, and in a report the tip of a conversation that was compressed 50 times was not found. An upgrade
+to 0.17 marks old branches of live parents as sub-agents.
 
 Repair
 ------
-By hand: the runbook says what helps for each rule. Where the cause is damage of its own, such as a branch without its marker, that
-class mends it, and nothing is reported here.
+By hand: the runbook says what helps for each rule. Where the cause is damage of its own, such as a branch without its
+marker, that class mends it, and nothing is reported here.
 
 Safety
 ------
-Nothing is changed. Reported is one session for a conversation, with the number of continuations hidden with it. Not reported:
-what its user archived or hid; what stands in the list as its newest continuation; a second continuation (forked-continuations);
-sub-agents, tools and jobs; a session without a message of a user. Where the releases that used the file gave sub-agents the
-source of their parent, or an upgrade marked it, only a session with a title or three messages of users is: a sub-agent's run has
-one or two.
+Nothing is changed. Reported is one session for a conversation, with the number of continuations hidden with it. Not
+reported: what its user archived or hid; what stands in the list as its newest continuation; a second continuation
+(forked-continuations); sub-agents, tools and jobs; a session without a message of a user. Where the releases that used
+the file gave sub-agents the source of their parent, or an upgrade marked it, only a session with a title or three
+messages of users is: a sub-agent's run has one or two.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _find(context: ScanContext) -> Iterator[Finding]:
     }
     if not heads:
         return
-    below = Counter(one.through for one in all_standings.values() if one.through is not None)
+    below: Counter[Value] = Counter(one.through for one in all_standings.values())
     explained = _explained(context, heads)
     said = _Said(context)
     for session_id, standing in heads.items():
