@@ -7,12 +7,13 @@ from tabulate import tabulate
 from . import queries
 from .damage import REGISTRY
 from .selection import find_class
+from .sizes import answers_text
 
 
 def listing() -> str:
     """Every class in one line, in the order of scan and of repair."""
     rows = [
-        [d.code, d.slug, d.family, d.severity.word, d.safety.value, " | ".join(d.answers)] for d in REGISTRY
+        [d.code, d.slug, d.family, d.severity.word, d.safety.value, answers_text(d.answers)] for d in REGISTRY
     ]
     headers = ["code", "damage", "family", "severity", "safety", "answers (default first)"]
     return tabulate(rows, headers, tablefmt="plain", disable_numparse=True) + "\n"

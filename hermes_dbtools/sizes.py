@@ -1,4 +1,4 @@
-"""Sizes, moments and ids as people read them; computes nothing else."""
+"""Sizes, moments, ids and answers as people read them; computes nothing else."""
 
 from __future__ import annotations
 
@@ -34,3 +34,8 @@ def short(text: str, width: int = 28) -> str:
         return text
     keep = width - 1
     return f"{text[: keep - keep // 3]}…{text[-(keep // 3) :]}"
+
+
+def answers_text(answers: tuple[str, ...]) -> str:
+    """The answers of a class, default first; where nothing is ever planned, who mends it."""
+    return "by hand" if answers == ("report",) else " | ".join(answers)

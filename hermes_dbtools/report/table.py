@@ -14,7 +14,7 @@ from tabulate import tabulate
 from ..model import DatabaseReport, Plan, Receipt, Report, Result, Severity, Status, Step
 from ..plan import totals
 from ..shown import one_line, shell_word
-from ..sizes import moment_text, short, size_text
+from ..sizes import answers_text, moment_text, short, size_text
 
 PLAIN = "plain"
 
@@ -162,7 +162,7 @@ def _database(database: DatabaseReport, *, verbose: bool, timings: bool) -> str:
         key=lambda result: (-result.severity, result.code),
     )
     if damaged:
-        rows = [[r.severity.word, r.code, r.slug, r.found, _answers(r)] for r in damaged]
+        rows = [[r.severity.word, r.code, r.slug, r.found, answers_text(r.answers)] for r in damaged]
         headers = ["severity", "code", "damage", "found", "repair"]
         lines += [_indent(tabulate(rows, headers, tablefmt=PLAIN, disable_numparse=True)), ""]
     if verbose:
@@ -243,10 +243,6 @@ def _next(database: DatabaseReport, damaged: Sequence[Result]) -> list[str]:
         f"{'next:' if place == 0 else '':7}{command:{width}}   {what}"
         for place, (command, what) in enumerate(commands)
     ]
-
-
-def _answers(result: Result) -> str:
-    return "by hand" if result.answers == ("report",) else " | ".join(result.answers)
 
 
 def _those_of(result: Result, steps: Sequence[Step]) -> str:
