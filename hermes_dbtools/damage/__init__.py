@@ -36,7 +36,7 @@ from .references import (
     orphaned_usage,
     unreferenced_system_prompts,
 )
-from .runtime import orphaned_ledger_rows, resurrected_sessions, stuck_executions
+from .runtime import orphaned_ledger_rows, resurrected_sessions, stale_leases, stuck_executions
 from .search import unavailable_tokenizer
 from .storage import split_wal, structural_damage, unreadable_file
 from .values import invalid_json, invalid_text, invalid_timestamps, null_active
@@ -81,5 +81,6 @@ REGISTRY: tuple[Damage, ...] = (
     session_counter_drift.DAMAGE,
     dangling_image_references.DAMAGE,
     stuck_executions.DAMAGE,
+    stale_leases.DAMAGE,
     resurrected_sessions.DAMAGE,
 )
