@@ -171,7 +171,7 @@ DAMAGE = declare(
     safety=Safety.CHOICE,
     answers=("report", "keep"),
     reads=("sessions",),
-    cedes_to=("HDB202", "HDB303"),
+    cedes_to=("HDB202", "HDB302", "HDB303"),
     noun=("session", "sessions"),
     find=_find,
 )

@@ -1,22 +1,24 @@
-"""A branch carries no marker, and no list shows it
+"""A branch carries no branch marker, and no list shows it
 
 What it means
 -------------
 A session begins with a copy of its parent's conversation, so it is a branch, but nothing in its row says so. While
 its parent is open, or has ended for another reason than the branching, every release takes it for a run of a
-sub-agent: no list shows it, and the conversation looks lost.
+sub-agent: no list shows it, and the conversation looks lost. `marked-as-delegate`: an upgrade has written down just
+that, and a delete of the parent removes the branch with it.
 
 Why it happens
 --------------
 Old releases and the API server's fork write no marker and rely on the parent having ended as branched. That breaks
 when the parent is reopened or ends again with another reason (in a public report a branch of 188 messages
 vanished so), when the parent had already ended, for a second end is not written, or when the parent stayed open (in
-another report two live conversations were hidden). Healthy stores make the first form by themselves.
+another report two live conversations were hidden). Healthy stores make the first form by themselves. An upgrade from
+0.13 or 0.16 to 0.18 marks every such child as a sub-agent's run.
 
 Repair
 ------
 Only reported unless asked. `mark` writes `_branched_from` into the session's configuration, as newer releases do
-themselves: lists show it, and a delete of its parent leaves it alone.
+themselves, in place of a delegate marker: lists show it, and a delete of its parent leaves it alone.
 
 Safety
 ------
@@ -24,9 +26,10 @@ Choice. One value of one row changes, and undo takes it out again. Reported is o
 at least one of each side and, without a title, at least three, are the parent's, word for word and in order, up to the
 last row that the parent still has from then. Not reported: a child of a session that compression closed (its
 continuation begins with copied rows too), or of one reopened after it, where a summary breaks the copy; runs of
-sub-agents and tools; children with any marker; a chat that a reset began anew; a session in a loop; configurations that
-cannot be read. Hidden children without that proof are another matter: nothing tells them from runs of sub-agents of
-old releases.
+sub-agents and tools by their source; children with another marker; a chat that a reset began anew; a session in a
+loop; configurations that cannot be read. Hidden children without that proof are another matter (hidden-sessions):
+nothing tells them from runs of sub-agents of old releases. Releases before 0.16 look at no marker: there the branch
+is listed after the next upgrade.
 """
 
 from __future__ import annotations
@@ -46,7 +49,7 @@ UNTITLED = 3
 def _find(context: ScanContext) -> Iterator[Finding]:
     suspects = list(DAMAGE.rows(context, "find"))
     looped = cyclic_sessions(context.connection, context.has) if suspects else {}
-    for session, above, parent_open, started_at, titled in suspects:
+    for session, above, parent_open, started_at, titled, delegated in suspects:
         session_id, parent = text(session), text(above)
         if session_id in looped or not begins_alike(context, session_id, parent):
             continue
@@ -56,12 +59,18 @@ def _find(context: ScanContext) -> Iterator[Finding]:
         yield DAMAGE.finding(
             table="sessions",
             key=session_id,
-            kind="open-parent" if parent_open else "ended-parent",
-            message=f"branch of {printable(parent)} by its copied messages, without a marker: no list shows it",
+            kind="marked-as-delegate" if delegated else "open-parent" if parent_open else "ended-parent",
+            message=f"branch of {printable(parent)} by its copied messages, {_MARKED[bool(delegated)]}",
             evidence=_evidence(parent, copy, started_at),
             session_ids=(session_id,),
             remedies=(Remedy("report", Safety.CHOICE), _mark(session_id, parent)),
         )
+
+
+_MARKED = {
+    False: "without a marker: no list shows it",
+    True: "marked as a sub-agent's run: no list shows it, and a delete of its parent takes it along",
+}
 
 
 def _evidence(parent: Value, copy: Copy, started_at: Value) -> dict[str, object]:
