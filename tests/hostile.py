@@ -54,7 +54,9 @@ def damage_every_column(path: Path, *, spare: tuple[str, ...] = ()) -> int:
     try:
         connection.execute("PRAGMA foreign_keys = OFF")
         connection.execute("PRAGMA ignore_check_constraints = ON")
-        triggers = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+        triggers: list[Any] = connection.execute(
+            "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"
+        ).fetchall()
         before = connection.total_changes()
         with connection:
             for name, _sql in triggers:
@@ -69,7 +71,7 @@ def damage_every_column(path: Path, *, spare: tuple[str, ...] = ()) -> int:
 
 
 def _tables(connection: apsw.Connection) -> Iterator[str]:
-    rows = connection.execute(
+    rows: list[Any] = connection.execute(
         "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"
         " AND name NOT LIKE 'sqlite%' AND name <> 'schema_version' ORDER BY name"
     ).fetchall()
@@ -78,7 +80,7 @@ def _tables(connection: apsw.Connection) -> Iterator[str]:
 
 
 def _damage_table(connection: apsw.Connection, table: str, spare: tuple[str, ...]) -> None:
-    columns = connection.execute(f"PRAGMA table_info({quote(table)})").fetchall()
+    columns: list[Any] = connection.execute(f"PRAGMA table_info({quote(table)})").fetchall()
     base = _base_row(connection, table, columns)
     keys = {column[1] for column in columns if column[5]} | _unique(connection, table)
     names = ", ".join(quote(column[1]) for column in columns)
@@ -102,7 +104,7 @@ def _unique(connection: apsw.Connection, table: str) -> set[str]:
         "SELECT c.name FROM pragma_index_list(?) AS i CROSS JOIN pragma_index_info(i.name) AS c"
         ' WHERE i."unique"'
     )
-    return {name for (name,) in connection.execute(sql, (table,)) if name is not None}
+    return {str(name) for (name,) in connection.execute(sql, (table,)) if name is not None}
 
 
 def _base_row(connection: apsw.Connection, table: str, columns: list[Any]) -> dict[str, Any]:

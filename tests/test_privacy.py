@@ -46,7 +46,9 @@ def mark(path: Path) -> int:
         connection.execute("PRAGMA foreign_keys = OFF")
         connection.execute("PRAGMA ignore_check_constraints = ON")
         columns = list(_texts(connection))
-        triggers = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+        triggers: list[Any] = connection.execute(
+            "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"
+        ).fetchall()
         with connection:
             for name, sql in triggers:
                 if "messages_fts" not in sql:
@@ -63,7 +65,7 @@ def mark(path: Path) -> int:
 
 
 def _texts(connection: apsw.Connection) -> Iterator[tuple[str, str]]:
-    found = connection.execute(
+    found: list[Any] = connection.execute(
         "SELECT t.name, c.name FROM pragma_table_list AS t CROSS JOIN pragma_table_info(t.name) AS c"
         " WHERE t.schema = 'main' AND t.type = 'table' AND t.name NOT LIKE 'sqlite%' AND c.type = 'TEXT'"
         " ORDER BY t.name, c.cid"

@@ -36,6 +36,7 @@ HOMES = {
 }
 
 READING = ("SELECT", "WITH")
+QUOTED = re.compile(r"'(?:[^']|'')*'|--[^\n]*")
 PLACE = re.compile(r"\{\w+\}")
 FOR_OPERATORS = "For an operator"
 SQL = re.compile(
@@ -82,7 +83,7 @@ def test_every_class_explains_itself() -> None:
         assert damage.title[0].isupper()
         assert "\n" not in damage.title
         assert len(damage.title) <= 120
-        assert all(len(body) > 30 for body in damage.sections.values())
+        assert all(len(body) > 20 for body in damage.sections.values())
         assert all(damage.noun)
         assert damage.answers
         assert len(set(damage.answers)) == len(damage.answers)
@@ -150,7 +151,7 @@ def test_every_block_is_one_documented_statement(file: str) -> None:
         assert re.fullmatch(r"[a-z]+([-_][a-z]+)*", query.name), query.name
         assert query.doc[0].isupper() or query.doc.startswith("`"), query.name
         assert query.doc.endswith((".", ":", ")")), query.name
-        assert query.sql.count(";") == 1 or not PLACE.search(query.sql), query.name
+        assert QUOTED.sub("", query.sql).count(";") == 1, query.name
         assert not re.search(r"\?\d*[\s,)]", PLACE.sub("", query.sql)), f"{query.name}: bindings have names"
 
 
