@@ -14,7 +14,7 @@ import apsw
 import apsw.ext
 import pytest
 
-from hermes_dbtools import queries
+from hermes_dbtools import queries, utf8
 from hermes_dbtools.damage import REGISTRY
 from hermes_dbtools.damage._declare import HEADINGS, Damage
 from hermes_dbtools.model import Safety
@@ -162,6 +162,7 @@ def stores() -> Iterator[dict[str, tuple[apsw.Connection, Shape]]]:
     names = [(shape, ()) for shape in SHAPES] + [("runtime", (part,)) for part in PARTS]
     for shape, parts in names:
         connection = apsw.Connection(":memory:")
+        utf8.register(connection)
         for name in (f"shape_{shape}", *parts):
             connection.execute(script(name))
         for _file, query in blocks():
