@@ -36,10 +36,25 @@ from .references import (
     orphaned_usage,
     unreferenced_system_prompts,
 )
-from .runtime import orphaned_ledger_rows, resurrected_sessions, stale_leases, stuck_executions
+from .runtime import (
+    idempotency_leftovers,
+    orphaned_ledger_rows,
+    resurrected_sessions,
+    stale_leases,
+    stuck_executions,
+)
 from .search import unavailable_tokenizer
 from .storage import split_wal, structural_damage, unreadable_file
-from .values import invalid_json, invalid_text, invalid_timestamps, null_active
+from .transcript import (
+    duplicate_messages,
+    invalid_tool_arguments,
+    missing_tool_names,
+    orphaned_tool_results,
+    out_of_order_timestamps,
+    sentinel_messages,
+    unanswered_tool_calls,
+)
+from .values import duplicate_titles, invalid_json, invalid_text, invalid_timestamps, null_active
 
 REGISTRY: tuple[Damage, ...] = (
     unreadable_file.DAMAGE,
@@ -78,9 +93,18 @@ REGISTRY: tuple[Damage, ...] = (
     invalid_timestamps.DAMAGE,
     invalid_text.DAMAGE,
     null_active.DAMAGE,
+    duplicate_titles.DAMAGE,
     session_counter_drift.DAMAGE,
+    unanswered_tool_calls.DAMAGE,
+    orphaned_tool_results.DAMAGE,
+    invalid_tool_arguments.DAMAGE,
+    out_of_order_timestamps.DAMAGE,
+    duplicate_messages.DAMAGE,
+    sentinel_messages.DAMAGE,
+    missing_tool_names.DAMAGE,
     dangling_image_references.DAMAGE,
     stuck_executions.DAMAGE,
     stale_leases.DAMAGE,
+    idempotency_leftovers.DAMAGE,
     resurrected_sessions.DAMAGE,
 )
