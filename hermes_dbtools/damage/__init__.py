@@ -54,7 +54,14 @@ from .transcript import (
     sentinel_messages,
     unanswered_tool_calls,
 )
-from .values import duplicate_titles, invalid_json, invalid_text, invalid_timestamps, null_active
+from .values import (
+    duplicate_titles,
+    invalid_json,
+    invalid_text,
+    invalid_timestamps,
+    null_active,
+    out_of_domain_values,
+)
 
 REGISTRY: tuple[Damage, ...] = (
     unreadable_file.DAMAGE,
@@ -93,6 +100,7 @@ REGISTRY: tuple[Damage, ...] = (
     invalid_timestamps.DAMAGE,
     invalid_text.DAMAGE,
     null_active.DAMAGE,
+    out_of_domain_values.DAMAGE,
     duplicate_titles.DAMAGE,
     session_counter_drift.DAMAGE,
     unanswered_tool_calls.DAMAGE,

@@ -64,7 +64,7 @@ def _find(context: ScanContext) -> Iterator[Finding]:
     said = _Said(context)
     for session_id, standing in heads.items():
         if session_id not in explained and _by_a_person(context, session_id, standing, said):
-            yield _finding(session_id, standing, below[session_id])
+            yield _finding(session_id, standing, below[session_id], _cause(context, session_id, standing))
 
 
 def _explained(context: ScanContext, heads: dict[Value, Standing]) -> set[Value]:
@@ -107,7 +107,15 @@ def _by_a_person(context: ScanContext, session_id: Value, standing: Standing, sa
     return False
 
 
-def _finding(session_id: Value, standing: Standing, continuations: int) -> Finding:
+def _cause(context: ScanContext, session_id: Value, standing: Standing) -> dict[str, object]:
+    """The damage of the parent that hides it, where there is one: its reason says branched and its end is missing."""
+    if Rule.BRANCHED_LATER not in standing.rules:
+        return {}
+    rows = DAMAGE.rows(context, "parent", {"session_id": session_id})
+    return {"caused_by": "HDB310"} if any(row[1] for row in rows) else {}
+
+
+def _finding(session_id: Value, standing: Standing, continuations: int, cause: dict[str, object]) -> Finding:
     rule = standing.rules[0]
     more = (
         f", and {continuations:,} continuation{'' if continuations == 1 else 's'} with it"
@@ -119,7 +127,7 @@ def _finding(session_id: Value, standing: Standing, continuations: int) -> Findi
         key=session_id,
         kind=rule.value,
         message=f"no list shows {printable(session_id)}{more}: {rule.sentence}",
-        evidence={"rules": [one.value for one in standing.rules], "continuations": continuations},
+        evidence={"rules": [one.value for one in standing.rules], "continuations": continuations, **cause},
         session_ids=(session_id,),
     )
 

@@ -23,7 +23,8 @@ SELECT CAST(m.session_id AS BLOB), count(*)
  GROUP BY m.session_id;
 
 -- name: parent
--- The parent that one hidden session names.
-SELECT CAST(s.parent_session_id AS BLOB)
+-- The parent that one hidden session names, and whether that has no end.
+SELECT CAST(s.parent_session_id AS BLOB), p.id IS NOT NULL AND p.ended_at IS NULL
   FROM sessions AS s
+  LEFT JOIN sessions AS p ON p.id = s.parent_session_id
  WHERE s.id = CAST(:session_id AS TEXT);
