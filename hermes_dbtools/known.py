@@ -315,3 +315,6 @@ MESSAGE_JSON = (
     "media_content",
 )
 """Columns of `messages` that hold JSON or NULL."""
+
+MESSAGE_FLAGS = ("observed", "_compressed_summary", "compacted")
+"""Columns of `messages` that hold 0, 1 or, where the file allows it, NULL; `active` apart, which every pass asks for."""

@@ -19,8 +19,8 @@ from .tool_calls import Pairing, read_calls
 if TYPE_CHECKING:
     from .damage._declare import ScanContext
 
-NOT_UTF8, NOT_A_TIME, NOT_JSON = "not_utf8", "not_a_time", "not_json"
-"""Marks of bad values. The last may be a false alarm: the reader of the store is more lenient."""
+NOT_UTF8, NOT_A_TIME, NOT_JSON, OUT_OF_DOMAIN = "not_utf8", "not_a_time", "not_json", "out_of_domain"
+"""Marks of bad values. The third may be a false alarm: the reader of the store is more lenient."""
 
 _MARK = re.compile(r":([a-z]\w*)")
 
@@ -69,6 +69,10 @@ class Sweep:
         self.done = True
         return self
 
+    def rows(self, mark: str) -> array[int]:
+        """Ids of messages with a mark. Raises KeyError for a mark that the pass does not set."""
+        return self.marked[mark]
+
     @property
     def reference_rows(self) -> array[int]:
         """Ids of messages that may name a file."""
@@ -77,7 +81,7 @@ class Sweep:
     @property
     def flawed(self) -> Mapping[str, array[int]]:
         """Ids of messages by the mark of a bad value."""
-        return {mark: self.marked[mark] for mark in (NOT_UTF8, NOT_A_TIME, NOT_JSON)}
+        return {mark: self.marked[mark] for mark in (NOT_UTF8, NOT_A_TIME, NOT_JSON, OUT_OF_DOMAIN)}
 
     def _count(self, session: Value, active: bool, message_id: Value, encoded: Value) -> None:
         counts = self.calls.get(session)
@@ -104,6 +108,10 @@ def _columns(context: ScanContext) -> dict[str, tuple[str, ...]]:
     """The columns of the file's messages by what is asked of them."""
     return {
         "text_columns": context.shape.text_columns("messages"),
+        "flag_columns": (
+            "active",
+            *(column for column in known.MESSAGE_FLAGS if context.shape.has(f"messages.{column}")),
+        ),
         "json_columns": tuple(
             column for column in known.MESSAGE_JSON if context.shape.has(f"messages.{column}")
         ),

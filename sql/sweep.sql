@@ -59,6 +59,9 @@ SELECT id, CAST(session_id AS BLOB), live, CAST(tool_calls AS BLOB), CAST(answer
                | iif(tool_name = 'delegate_task' OR tool_calls GLOB '*delegate_task*', :delegating, 0)
                | iif(utf8_broken(CAST(concat_ws(' ', {text_columns}) AS BLOB)), :not_utf8, 0)
                | iif((timestamp BETWEEN 1 AND 4200000000) IS NOT TRUE, :not_a_time, 0)
+               | iif(role NOT IN ('user', 'assistant', 'tool', 'system', 'developer', 'session_meta', 'unknown')
+                     OR concat_ws('', {flag_columns}) GLOB '*[^01]*'
+                     OR (token_count BETWEEN 0 AND 1000000000000) IS FALSE, :out_of_domain, 0)
                | iif(json_valid('{"k":' || nullif(concat_ws(',"k":', {json_columns}), '') || '}') IS 0
                      OR CASE WHEN content >= char(0) || 'json:' AND content < char(0) || 'json;'
                              THEN NOT json_valid(CAST(substr(CAST(content AS BLOB), 7) AS TEXT))
