@@ -33,7 +33,7 @@ from tests.repairs import (
 from tests.shapes.make import execute, fill_many, script
 
 NEWER = ("22", "25", "30", "31", "runtime", "media")
-LOST_PROMPT = "DELETE FROM system_prompts WHERE hash LIKE '1b46b3cae876%'"
+LOST_PROMPT = f"UPDATE sessions SET system_prompt_hash = '{'00' * 31}aa' WHERE id IN ('{SECOND}', '{BRANCH}')"
 LOST_PARENT = f"UPDATE sessions SET parent_session_id = 'gone' WHERE id = '{CONTINUATION}'"
 LOST_USAGE = f"UPDATE session_model_usage SET session_id = 'gone' WHERE session_id = '{SECOND}'"
 LOST_CLOSED = f"DELETE FROM sessions WHERE id = '{COMPRESSED}'"
