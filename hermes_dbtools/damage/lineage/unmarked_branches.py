@@ -107,6 +107,5 @@ DAMAGE = declare(
     needs=("sessions.title",),
     reads=("messages", "sessions"),
     noun=("branch", "branches"),
-    sums=(("own_texts", "texts of their own"),),
     find=_find,
 )

@@ -26,7 +26,7 @@ WITH configured AS NOT MATERIALIZED (
    WHERE CASE WHEN typeof(r.entry_json) = 'text' AND json_valid(r.entry_json)
               THEN json_type(r.entry_json, '$.session_id') END = 'text'
 )
-SELECT CAST(s.id AS BLOB), s.ended_at,
+SELECT CAST(s.id AS BLOB), CASE WHEN typeof(s.ended_at) IN ('integer', 'real') THEN s.ended_at END,
        (SELECT max(m.timestamp) FROM messages AS m
          WHERE m.session_id = s.id AND typeof(m.timestamp) IN ('integer', 'real') AND m.timestamp < 4200000000),
        (SELECT count(*) FROM messages AS m WHERE m.session_id = s.id),
@@ -60,7 +60,7 @@ WITH configured AS NOT MATERIALIZED (
      AND child.parent_session_id IS NOT json_extract(child.model_config, '$._delegate_from')
      AND child.parent_session_id IS NOT json_extract(child.model_config, '$._reset_from')
 )
-SELECT CAST(s.id AS BLOB), s.ended_at,
+SELECT CAST(s.id AS BLOB), CASE WHEN typeof(s.ended_at) IN ('integer', 'real') THEN s.ended_at END,
        (SELECT max(m.timestamp) FROM messages AS m
          WHERE m.session_id = s.id AND typeof(m.timestamp) IN ('integer', 'real') AND m.timestamp < 4200000000),
        (SELECT count(*) FROM messages AS m WHERE m.session_id = s.id),
@@ -93,7 +93,7 @@ WITH configured AS NOT MATERIALIZED (
      AND child.parent_session_id IS NOT json_extract(child.model_config, '$._delegate_from')
      AND child.parent_session_id IS NOT json_extract(child.model_config, '$._reset_from')
 )
-SELECT CAST(s.id AS BLOB), s.ended_at,
+SELECT CAST(s.id AS BLOB), CASE WHEN typeof(s.ended_at) IN ('integer', 'real') THEN s.ended_at END,
        (SELECT max(m.timestamp) FROM messages AS m
          WHERE m.session_id = s.id AND typeof(m.timestamp) IN ('integer', 'real') AND m.timestamp < 4200000000),
        (SELECT count(*) FROM messages AS m WHERE m.session_id = s.id),

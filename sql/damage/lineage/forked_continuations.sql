@@ -19,7 +19,8 @@ WITH configured AS NOT MATERIALIZED (
      AND child.parent_session_id IS NOT json_extract(child.model_config, '$._delegate_from')
      AND child.parent_session_id IS NOT json_extract(child.model_config, '$._reset_from')
 )
-SELECT CAST(parent.id AS BLOB), parent.ended_at, CAST(child.id AS BLOB), child.started_at,
+SELECT CAST(parent.id AS BLOB), CASE WHEN typeof(parent.ended_at) IN ('integer', 'real') THEN parent.ended_at END,
+       CAST(child.id AS BLOB), CASE WHEN typeof(child.started_at) IN ('integer', 'real') THEN child.started_at END,
        child.ended_at IS NULL, child.end_reason IS 'compression', coalesce(child.started_at < parent.ended_at, 1)
   FROM continuations AS child
  INNER JOIN sessions AS parent ON parent.id = child.parent_session_id

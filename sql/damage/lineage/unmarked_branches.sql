@@ -5,8 +5,8 @@
 -- needs: sessions.session_key
 -- One row per session that hangs under another one without any marker and is hidden by that, or marked as handed out by it: id,
 -- parent, whether the parent is open, start, whether it has a title, whether it has the delegate marker. Shown are children later than the end of a parent that ended as branched, and chats that a reset began anew.
-SELECT CAST(child.id AS BLOB), CAST(child.parent_session_id AS BLOB), parent.ended_at IS NULL, child.started_at,
-       child.title IS NOT NULL,
+SELECT CAST(child.id AS BLOB), CAST(child.parent_session_id AS BLOB), parent.ended_at IS NULL,
+       CASE WHEN typeof(child.started_at) IN ('integer', 'real') THEN child.started_at END, child.title IS NOT NULL,
        CASE WHEN child.model_config IS NOT NULL
             THEN json_extract(child.model_config, '$._delegate_from') IS NOT NULL ELSE 0 END
   FROM sessions AS child
@@ -29,8 +29,8 @@ SELECT CAST(child.id AS BLOB), CAST(child.parent_session_id AS BLOB), parent.end
 
 -- name: find
 -- The same for files whose sessions do not know their chat.
-SELECT CAST(child.id AS BLOB), CAST(child.parent_session_id AS BLOB), parent.ended_at IS NULL, child.started_at,
-       child.title IS NOT NULL,
+SELECT CAST(child.id AS BLOB), CAST(child.parent_session_id AS BLOB), parent.ended_at IS NULL,
+       CASE WHEN typeof(child.started_at) IN ('integer', 'real') THEN child.started_at END, child.title IS NOT NULL,
        CASE WHEN child.model_config IS NOT NULL
             THEN json_extract(child.model_config, '$._delegate_from') IS NOT NULL ELSE 0 END
   FROM sessions AS child
