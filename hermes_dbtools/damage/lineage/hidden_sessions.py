@@ -108,7 +108,9 @@ def _by_a_person(context: ScanContext, session_id: Value, standing: Standing, sa
 
 
 def _cause(context: ScanContext, session_id: Value, standing: Standing) -> dict[str, object]:
-    """The damage of the parent that hides it, where there is one: its reason says branched and its end is missing."""
+    """The damage that hides it, where it is reported as such: a flag out of its domain, a root that is half ended."""
+    if Rule.UNREADABLE_FLAG in standing.rules:
+        return {"caused_by": "HDB405"}
     if Rule.BRANCHED_LATER not in standing.rules:
         return {}
     rows = DAMAGE.rows(context, "parent", {"session_id": session_id})
