@@ -21,7 +21,7 @@ BLANK = b"\t\n\r "
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """How a session's rows begin: `copied` rows of its parent's, then `own` rows; `digest` is of all of them.
+    """How a session's rows begin: `copied` rows of its parent's, then `own` rows; `digest` is of all that were compared.
 
     `reaches` says that the copy goes to the last row the parent still has from then; `spoken` that both sides speak in it.
     """
@@ -39,7 +39,10 @@ def begins_alike(context: ScanContext, child: Value, parent: Value) -> bool:
 
 
 def compare(context: ScanContext, child: Value, parent: Value, *, texts_only: bool) -> Copy:
-    """Lay the session's rows over its parent's; `texts_only` leaves out tool rows, which some forks do not copy."""
+    """Lay the session's rows over its parent's; `texts_only` leaves out tool rows, which some forks do not copy.
+
+    Without it the first row of the session's own ends the comparison: then nothing of it is a mere copy.
+    """
     digest, roles, copied, own, first, reached = hashlib.sha256(), set[bytes](), 0, 0, 0, 0
     theirs: Iterator[tuple[int, bool, bytes, bytes]] | None = None
     copying = True
@@ -52,6 +55,8 @@ def compare(context: ScanContext, child: Value, parent: Value, *, texts_only: bo
         if match is None:
             copying = False
             own += 1
+            if not texts_only:
+                break
         else:
             copied, reached = copied + 1, match
             roles.add(role)

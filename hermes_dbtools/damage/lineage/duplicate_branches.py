@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from ...model import Finding, Remedy, Safety, Severity, Value
 from .._declare import ScanContext, declare, printable, text, whole
 from ._purge import named, removal, weigh
-from ._transcripts import compare
+from ._transcripts import begins_alike, compare
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,8 @@ def _find(context: ScanContext) -> Iterator[Finding]:
     for above, session, messages, started_at, free in list(DAMAGE.rows(context, "find")):
         parent, session_id = text(above), text(session)
         if not isinstance(parent, str) or not isinstance(session_id, str):
+            continue
+        if not begins_alike(context, session_id, parent):
             continue
         copy = compare(context, session_id, parent, texts_only=False)
         if copy.own == 0 and copy.copied == whole(messages):
