@@ -61,8 +61,8 @@ def _message_finding(
         "manual": "no time, and no neighbour tells what it was",
         "null": "NULL in a column that must not be NULL",
     }
-    ending = {"divide": "", "interpolate": ":unknown"}.get(kind, f":{kind}")
-    key = f"messages:{printable(session)}{ending}"
+    prefix = {"divide": "", "interpolate": "unknown:"}.get(kind, f"{kind}:")
+    key = f"{prefix}messages:{printable(session)}"
     report = Remedy("report", Safety.EXACT)
     remedies: tuple[Remedy, ...] = ()
     if statements:

@@ -80,7 +80,7 @@ def _equal_finding(keeper: Value, others: list[tuple[int, Value]], *, indexed: b
 def _blank(row: int, session: Value) -> Finding:
     key = printable(session)
     step = DAMAGE.step(
-        key=f"{key}:blank",
+        key=f"blank:{key}",
         answer="repair",
         title=f"take the blank title from {key}",
         statements=(Statement("clear-blank", {"row": row}, 1, "sessions", "update"),),
@@ -88,7 +88,7 @@ def _blank(row: int, session: Value) -> Finding:
     )
     return DAMAGE.finding(
         table="sessions",
-        key=f"{key}:blank",
+        key=f"blank:{key}",
         kind="blank",
         severity=Severity.NOTE,
         message="its title is blank",

@@ -15,7 +15,8 @@ said ok, and the arguments of a call were left unfinished by a compression.
 Repair
 ------
 The value becomes NULL, or an empty object or list where the column must not be NULL. The old value is kept in
-the undo file and nowhere else. Where tool calls go, the session counts them anew.
+the undo file and nowhere else. Where tool calls go, the session counts them anew; their results, and a message that
+is left without content, are then notes of orphaned-tool-results and sentinel-messages.
 
 Safety
 ------

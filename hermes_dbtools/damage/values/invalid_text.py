@@ -169,7 +169,7 @@ def _row_findings(context: ScanContext, row: _Row) -> Iterator[Finding]:
     if refused:
         sizes = {column: row.columns[column] for column in sorted(refused)}
         remedy = Remedy("replace", Safety.LOSSY, refused=" and ".join(sorted(set(refused.values()))))
-        yield _finding(row.table, f"{place}:key", "key", sizes, evidence, session_ids, remedy)
+        yield _finding(row.table, f"key:{place}", "key", sizes, evidence, session_ids, remedy)
 
 
 def _statement(context: ScanContext, row: _Row, column: str) -> Statement:
@@ -223,7 +223,7 @@ def _message_findings(context: ScanContext, session: Value, group: _Session) -> 
             remedy = Remedy("replace", Safety.LOSSY, step)
         yield DAMAGE.finding(
             table="messages",
-            key=place if kind == "value" else f"{place}:key",
+            key=place if kind == "value" else f"key:{place}",
             kind=kind,
             message=f"not UTF-8 in {words}: messages {min(ids)} to {max(ids)}",
             evidence={

@@ -163,7 +163,7 @@ def _row_findings(table: str, key: str, row: int, session: Value, times: _Times)
         columns = sorted(statements)
         what = "milliseconds or microseconds" if kind == "divide" else "no time"
         step = DAMAGE.step(
-            key=key if kind == "divide" else f"{key}:unknown",
+            key=key if kind == "divide" else f"unknown:{key}",
             answer=kind,
             title=f"{kind} {' and '.join(columns)} of row {row} of {table}",
             statements=tuple(statements[column] for column in columns),
@@ -177,12 +177,12 @@ def _row_findings(table: str, key: str, row: int, session: Value, times: _Times)
     if times.unknown:
         columns = sorted(times.unknown)
         message = f"{' and '.join(columns)}: no time, and no neighbour tells what it was"
-        yield _row_finding(table, f"{key}:manual", "manual", row, columns, message, session, ())
+        yield _row_finding(table, f"manual:{key}", "manual", row, columns, message, session, ())
     if times.nulls:
         columns = sorted(times.nulls)
         message = f"{' and '.join(columns)}: NULL in a column that must not be NULL"
         remedies = (Remedy("interpolate", Safety.LOSSY, refused=CANNOT_UNDO), Remedy("report", Safety.EXACT))
-        yield _row_finding(table, f"{key}:null", "null", row, columns, message, session, remedies)
+        yield _row_finding(table, f"null:{key}", "null", row, columns, message, session, remedies)
 
 
 def _row_finding(
@@ -213,7 +213,7 @@ def _other_findings(context: ScanContext, table: str, columns: tuple[str, ...]) 
             rows.setdefault(row, []).append(column)
     for row in sorted(rows):
         message = f"{' and '.join(rows[row])}: no time"
-        yield _row_finding(table, f"{table}:{row}:manual", "manual", row, rows[row], message, None, ())
+        yield _row_finding(table, f"manual:{table}:{row}", "manual", row, rows[row], message, None, ())
 
 
 DAMAGE = declare(

@@ -93,7 +93,7 @@ def _numbers(context: ScanContext) -> Iterator[Finding]:
                 found.setdefault((table, whole(row)), (text(session), set()))[1].add(column)
     for (table, row), (session, wrong) in sorted(found.items(), key=lambda item: item[0]):
         key = printable(session) if table == "sessions" else f"{table}:{row}"
-        yield _finding(table, f"{key}:numbers", "number", sorted(wrong), session, {"row": row})
+        yield _finding(table, f"numbers:{key}", "number", sorted(wrong), session, {"row": row})
 
 
 def _bytes_for_text(context: ScanContext) -> Iterator[Finding]:
@@ -108,7 +108,7 @@ def _bytes_for_text(context: ScanContext) -> Iterator[Finding]:
                 found.setdefault(whole(row), (text(session), []))[1].append(column)
         for row, (session, columns) in sorted(found.items()):
             key = printable(session) if table == "sessions" else f"{table}:{row}"
-            yield _finding(table, f"{key}:bytes", "bytes", columns, session, {"row": row})
+            yield _finding(table, f"bytes:{key}", "bytes", columns, session, {"row": row})
 
 
 def _messages(context: ScanContext) -> Iterator[Finding]:
@@ -139,7 +139,7 @@ def _handoffs(context: ScanContext) -> Iterator[Finding]:
         if is_known:
             yield DAMAGE.finding(
                 table="sessions",
-                key=f"{printable(session_id)}:handoff",
+                key=f"handoff:{printable(session_id)}",
                 kind="stuck-handoff",
                 severity=Severity.NOTE,
                 message=f"its hand-over is {state!s} and nothing has happened for an hour or longer",
@@ -148,7 +148,7 @@ def _handoffs(context: ScanContext) -> Iterator[Finding]:
             )
         else:
             evidence = {"session": printable(session_id)}
-            key = f"{printable(session_id)}:handoff"
+            key = f"handoff:{printable(session_id)}"
             yield _finding("sessions", key, "handoff", ["handoff_state"], session_id, evidence)
 
 
@@ -171,7 +171,7 @@ def _started_twice(context: ScanContext) -> Iterator[Finding]:
         session_id = text(session)
         yield DAMAGE.finding(
             table="session_admissions",
-            key=f"{printable(session_id)}:started",
+            key=f"started:{printable(session_id)}",
             kind="started-twice",
             message=f"{whole(count)} inputs are started in one session at once",
             evidence={"session": printable(session_id), "started": whole(count)},
