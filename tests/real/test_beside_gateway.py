@@ -16,6 +16,8 @@ from tests.real.store import Store
 
 SCANS = 50
 SIDECARS = ("state.db-wal", "state.db-shm", "state.db-journal")
+PAUSE = 0.003
+"""Seconds between two appends, so that the file does not outgrow the scans."""
 PATIENCE = 0.25
 """Seconds an append may take beside a scan."""
 NOISE = 3.0
@@ -96,9 +98,9 @@ def assert_never_slow(store: Store, body: Callable[[], None]) -> int:
     """
     total, slowest = 0, 0.0
     for _ in range(3):
-        with store.appending("busy") as told:
+        with store.appending("busy", pause=PAUSE) as told:
             body()
-        alone = store.call("append_until_told", session_id="busy", limit=told["appended"])
+        alone = store.call("append_until_told", session_id="busy", limit=told["appended"], pause=PAUSE)
         assert (told["errors"], alone["errors"]) == ([], [])
         total += int(told["appended"]) + int(alone["appended"])
         slowest = told["slowest"]

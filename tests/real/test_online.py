@@ -12,7 +12,7 @@ import pytest
 from tests.real.damages import HARMS, facts
 from tests.real.judge import assert_clean, listing, texts
 from tests.real.lives import Healthy, copy_of
-from tests.real.looks import Ran, digest, look, run, wrong
+from tests.real.looks import AS_CORE, Ran, digest, look, run, wrong
 from tests.real.store import Store
 
 LEASED = "0.20.4.1"
@@ -37,7 +37,7 @@ class Held:
         return int(self.store.call("session", session_id=session_id)["message_count"])
 
     def repair(self, *more: str) -> Ran:
-        return run("repair", self.path, *ONLINE, *more)
+        return run("repair", self.path, *ONLINE, *(more or AS_CORE))
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def held(tmp_path: Path) -> Iterator[Held]:
 def test_what_a_running_agent_holds_is_skipped_and_mended_when_released(held: Held, kind: str) -> None:
     assert held.store.call(kind, session_id=held.guarded)
     rows = held.lease_rows()
-    told = held.repair("--select", "HDB501")
+    told = held.repair()
     assert told.code == 1, told.out + told.err
     assert (held.counted(held.guarded), held.counted(held.idle)) == (99, 4)
     assert wrong(look(held.path)) == (("HDB501", held.guarded, "warning"),)
@@ -73,7 +73,7 @@ def test_what_a_running_agent_holds_is_skipped_and_mended_when_released(held: He
 def test_a_live_target_is_said_before_who_holds_the_file(held: Held) -> None:
     held.store.call("lease", session_id=held.guarded)
     held.store.call("lease", session_id=held.idle)
-    told = run("repair", held.path, "--apply", "--yes")
+    told = run("repair", held.path, "--apply", "--yes", *AS_CORE)
     assert told.code == 1
     assert "2 live sessions left alone" in told.err
     assert "is held by" not in told.err
@@ -82,7 +82,7 @@ def test_a_live_target_is_said_before_who_holds_the_file(held: Held) -> None:
 @pytest.mark.parametrize("kind", ["lease", "lock"])
 def test_a_lease_that_appears_after_the_plan_stops_all_of_it(held: Held, kind: str, tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
-    assert run("repair", held.path, "--save-plan", plan).code == 1
+    assert run("repair", held.path, "--save-plan", plan, *AS_CORE).code == 1
     assert len(json.loads(plan.read_bytes())["steps"]) == 2
     held.store.call(kind, session_id=held.guarded)
     rows, before = held.lease_rows(), digest(held.path)
@@ -112,7 +112,7 @@ def test_the_lease_of_a_killed_agent_stops_nothing_and_is_not_deleted(tmp_path: 
     store.execute("UPDATE sessions SET message_count = 99 WHERE id = ?", session_id)
     gone = store.pid
     store.kill()
-    told = run("repair", healthy.path, "--apply", "--yes")
+    told = run("repair", healthy.path, "--apply", "--yes", *AS_CORE)
     assert told.code == 0, told.out + told.err
     with Store(healthy.path, LEASED) as again:
         holders = "SELECT count(*) AS n FROM session_turn_leases WHERE holder LIKE ?"
@@ -132,10 +132,10 @@ def test_repairs_and_an_undo_lose_nothing_while_the_store_appends(
         damage(healthy)
         store.call("create", session_id="busy")
         with store.appending("busy", pause=0.001) as told:
-            adopted = run("repair", path, *ONLINE, "--select", "HDB201", "--ignore", "HDB501")
+            adopted = run("repair", path, *ONLINE, "--select", "HDB201")
             recounted = run("repair", path, *ONLINE, "--select", "HDB501")
             undone = run("undo", path, *ONLINE)
-            again = run("repair", path, *ONLINE)
+            again = run("repair", path, *ONLINE, *AS_CORE)
         for ran in (adopted, recounted, undone, again):
             assert ran.code == 0, ran.out + ran.err
         assert told["errors"] == []

@@ -20,7 +20,7 @@ from tests.real.judge import (
     texts,
 )
 from tests.real.lives import KINDS, Healthy, copy_of, hidden_life
-from tests.real.looks import Ran, blind, digest, look, run, wrong
+from tests.real.looks import AS_CORE, Ran, blind, digest, look, run, wrong
 from tests.real.store import Store
 from tests.real.wheels import RELEASES
 
@@ -259,7 +259,7 @@ def test_a_row_that_accounting_made_again_is_recounted_before_a_sweep_deletes_it
 def repair(path: Path, *more: str, choices: tuple[str, ...] = ()) -> Ran:
     """Apply what a repair of this file plans."""
     chosen = [word for choice in choices for word in ("--choose", choice)]
-    return run("repair", path, "--apply", "--yes", *chosen, *more)
+    return run("repair", path, "--apply", "--yes", *AS_CORE, *chosen, *more)
 
 
 def copied(path: Path, folder: Path) -> Path:
