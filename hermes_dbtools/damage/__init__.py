@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ._declare import Damage
-from .counters import session_counter_drift
+from .counters import sequence_behind_rows, session_counter_drift, usage_exceeds_session
 from .lineage import (
     activity_after_end,
     branched_root_leftovers,
@@ -102,7 +102,9 @@ REGISTRY: tuple[Damage, ...] = (
     null_active.DAMAGE,
     out_of_domain_values.DAMAGE,
     duplicate_titles.DAMAGE,
+    sequence_behind_rows.DAMAGE,
     session_counter_drift.DAMAGE,
+    usage_exceeds_session.DAMAGE,
     unanswered_tool_calls.DAMAGE,
     orphaned_tool_results.DAMAGE,
     invalid_tool_arguments.DAMAGE,
