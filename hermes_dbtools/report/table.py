@@ -17,6 +17,8 @@ from ..shown import one_line, shell_word
 from ..sizes import answers_text, moment_text, short, size_text
 
 PLAIN = "plain"
+COUNTERS = "sqlite_sequence"
+"""SQLite's own counters of ids: a repair only ever raises one, and an undo leaves it raised."""
 
 
 def scan_text(report: Report, *, verbose: bool = False, timings: bool = False) -> str:
@@ -144,7 +146,12 @@ def undo_text(receipt: Receipt, *, done: bool) -> str:
     verb = "undone" if done else "dry run: nothing is written. The undo would take back"
     lines = [
         f"{verb}: receipt {receipt.id} of {moment_text(receipt.created_at)}",
-        *(f"  {table}: {rows:,} rows" for table, rows in receipt.changed.items()),
+        *(
+            f"  {table}: {rows:,} rows"
+            if table != COUNTERS
+            else f"  {table}: stays raised, so that no id is given out twice"
+            for table, rows in receipt.changed.items()
+        ),
         *(f"  {table}: {rows:,} rows that came along" for table, rows in receipt.cascaded.items()),
         *(f"  {'taken away' if done else 'take away'} {one_line(file.target)}" for file in receipt.files),
     ]
