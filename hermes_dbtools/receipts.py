@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import msgspec
 
@@ -18,6 +18,7 @@ from . import documents
 from .database import FileState, create_private, private_folder
 from .home import Home
 from .model import Receipt, Refused, UsageError
+from .sizes import path_text
 
 RECEIPT = "receipt.json"
 PLAN = "plan.json"
@@ -72,11 +73,16 @@ def sync_folder(folder: Path) -> None:
 
 
 def read_all(home: Home) -> tuple[Receipt, ...]:
-    """Every readable receipt of a home, oldest first. Raises UsageError naming one that is not readable."""
+    """Every receipt of a home's database, oldest first; those of another file in the same folder are not its own.
+
+    The name of the file tells, not its folder: a home may be moved. Raises UsageError naming a receipt that is malformed.
+    """
     root = home.dbtools_dir
     if not root.is_dir():
         return ()
-    return tuple(read(folder) for folder in sorted(root.iterdir()) if (folder / RECEIPT).is_file())
+    found = (read(folder) for folder in sorted(root.iterdir()) if (folder / RECEIPT).is_file())
+    name = path_text(home.database.name)
+    return tuple(receipt for receipt in found if PurePath(receipt.database).name == name)
 
 
 def read(folder: Path) -> Receipt:

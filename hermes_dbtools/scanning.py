@@ -18,7 +18,7 @@ import msgspec
 from . import database, guard
 from . import home as homes
 from .damage import REGISTRY
-from .damage._declare import Damage, ScanContext, whole
+from .damage._declare import Damage, NotApplicable, ScanContext, whole
 from .model import (
     CouldNotLook,
     DatabaseReport,
@@ -252,6 +252,8 @@ def _run(
             worst = finding.severity if worst is None else max(worst, finding.severity)
             if limit is None or len(kept) < limit:
                 kept.append(finding)
+    except NotApplicable as error:
+        return _result(damage, Status.NOT_APPLICABLE, str(error))
     except LOOK_ERRORS as error:
         return _result(damage, Status.COULD_NOT_LOOK, f"{type(error).__name__}: {error}")
     reason = f"{ceded} reported by {' or '.join(damage.cedes_to)}" if ceded else ""

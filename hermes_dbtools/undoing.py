@@ -32,7 +32,7 @@ from . import (
     violations,
 )
 from .home import Home
-from .model import Plan, Receipt, Refused, RolledBack, UsageError, Value
+from .model import Active, Plan, Receipt, Refused, RolledBack, UsageError, Value
 from .plan import fingerprint
 from .shape import Shape, read_shape
 
@@ -61,13 +61,13 @@ def history(home: Home) -> tuple[Receipt, ...]:
 def choose_receipt(home: Home, receipt_id: str | None) -> Receipt:
     """The receipt to undo: the named one (a unique beginning of its id will do), else the newest that is committed.
 
-    Raises UsageError where there is none, Refused where it is not committed.
+    Raises UsageError where none or several are named so, Refused where there is nothing to undo.
     """
     found = history(home)
     if receipt_id is None:
         committed = [receipt for receipt in found if receipt.status == "committed"]
         if not committed:
-            raise UsageError(
+            raise Refused(
                 f"{home.dbtools_dir}: nothing to undo; hermes-dbtools history lists what was applied"
             )
         return committed[-1]
@@ -82,7 +82,10 @@ def choose_receipt(home: Home, receipt_id: str | None) -> Receipt:
 
 
 def undo(home: Home, receipt: Receipt, options: UndoOptions | None = None) -> Receipt:
-    """Undo one committed receipt. Raises Refused before anything is begun, RolledBack when nothing was changed."""
+    """Undo one committed receipt.
+
+    Raises Active when a session of it is live, Refused before anything is begun, RolledBack when nothing was changed.
+    """
     options = options or UndoOptions()
     state = database.examine(home.database)
     if state.problem:
@@ -176,7 +179,7 @@ def _refuse_live(plan: Plan, live: Mapping[Value, object]) -> None:
     for step in plan.steps:
         for session in step.session_ids:
             if live.get(session) is not None:
-                raise Refused(
+                raise Active(
                     f"{step.slug} {step.key}: its session is live; nothing was changed; try when it is idle"
                 )
 

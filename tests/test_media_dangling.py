@@ -13,6 +13,7 @@ import apsw
 import pytest
 
 from hermes_dbtools import queries
+from hermes_dbtools.damage._declare import NotApplicable
 from hermes_dbtools.damage.media import _held
 from hermes_dbtools.damage.media.dangling_image_references import DAMAGE
 from hermes_dbtools.model import Finding, Remedy
@@ -383,9 +384,10 @@ def test_a_database_outside_a_home_is_not_judged(tmp_path: Path) -> None:
     assert len(alone.found()) == 2
     for name in ("sessions", "cache"):
         shutil.rmtree(alone.home.root / name)
-    assert alone.found() == []
-    with alone.looking() as context:
-        assert list(DAMAGE.find(dataclasses.replace(context, home=None))) == []
+    with pytest.raises(NotApplicable, match="no Hermes home"):
+        alone.found()
+    with alone.looking() as context, pytest.raises(NotApplicable, match="no Hermes home"):
+        list(DAMAGE.find(dataclasses.replace(context, home=None)))
 
 
 def test_very_many_lost_files_are_one_finding_for_each_session(

@@ -265,7 +265,7 @@ def test_an_undo_twice_is_refused(tmp_path: Path) -> None:
     receipt = repair(home)
     take_back(home)
     refused(home, f"receipt {receipt.id} is undone: there is nothing to undo", receipt.id, Refused)
-    refused(home, "nothing to undo", None, UsageError)
+    refused(home, "nothing to undo", None, Refused)
 
 
 def test_a_receipt_of_another_file_is_refused(tmp_path: Path) -> None:

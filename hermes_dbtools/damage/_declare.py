@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 import apsw
 
@@ -21,6 +21,10 @@ from ..sweep import Sweep
 HEADINGS = ("What it means", "Why it happens", "Repair", "Safety")
 
 Stage = Literal["file", "structure", "rows"]
+
+
+class NotApplicable(Exception):  # noqa: N818 - it ends as a status, not as an error
+    """Raised by a find whose question makes no sense for this file; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,39 @@ class ScanContext:
         if query is not None:
             sql = queries.fill(query.sql, **names) if names else query.sql
             yield from self.connection.execute(sql, dict(bindings or {}))
+
+
+class Planner(Protocol):
+    """What steps may belong to: a damage class, or an operation on sessions. It finds again what the steps are for."""
+
+    @property
+    def code(self) -> str:
+        """By which steps name it."""
+
+    @property
+    def slug(self) -> str:
+        """Its name in messages."""
+
+    @property
+    def sql(self) -> str:
+        """Its SQL file, as `queries.load` takes it."""
+
+    @property
+    def find(self) -> Callable[[ScanContext], Iterable[Finding]]:
+        """What there is to do, now."""
+
+    def rows(
+        self,
+        context: ScanContext,
+        block: str,
+        bindings: Mapping[str, Value] | None = None,
+        names: Mapping[str, str | Iterable[str]] | None = None,
+    ) -> Iterator[tuple[Value, ...]]:
+        """Rows of one of its own blocks."""
+
+
+Planners = Mapping[str, Planner]
+"""Planners by their code."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ from collections.abc import Iterable, Iterator
 
 from ...media_files import MediaFolders, State, find_copies, folders_of
 from ...model import Finding, Remedy, Safety, Severity
-from .._declare import Damage, ScanContext, declare
+from .._declare import Damage, NotApplicable, ScanContext, declare
 from ._held import Broken, broken_references, held_findings, shown
 from ._texts import Gone, Group, gone_from_messages, text_findings
 
@@ -56,7 +56,7 @@ from ._texts import Gone, Group, gone_from_messages, text_findings
 def _find(context: ScanContext) -> Iterable[Finding]:
     folders = folders_of(context.home) if context.home is not None else None
     if folders is None:
-        return
+        raise NotApplicable("the file lies in no Hermes home: nothing says where its images are")
     broken = broken_references(DAMAGE, context, folders)
     gone = gone_from_messages(DAMAGE, context, folders, {one.path for one in broken})
     absent, listed = _by_absence(broken, folders)
