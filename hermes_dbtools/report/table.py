@@ -254,7 +254,15 @@ def _next(database: DatabaseReport, damaged: Sequence[Result]) -> list[str]:
 
 def _those_of(result: Result, steps: Sequence[Step]) -> str:
     """What several steps are about: all that was found, with its rows and bytes, or a number of it."""
-    return result.found if len(steps) == result.count else f"{len(steps):,} {result.noun[1]}"
+    those = result.found if len(steps) == result.count else f"{len(steps):,} {result.noun[1]}"
+    return those + _warning(steps)
+
+
+def _warning(steps: Sequence[Step]) -> str:
+    """The words in brackets that end the title of each of these steps, or ''."""
+    endings = {step.title.rpartition(" (")[2] for step in steps if step.title.endswith(")")}
+    alike = len(endings) == 1 and all(step.title.endswith(")") for step in steps)
+    return f" ({one_line(endings.pop())}" if alike else ""
 
 
 def _rows_text(steps: Sequence[Step]) -> str:
