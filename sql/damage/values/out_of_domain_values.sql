@@ -89,8 +89,10 @@ HAVING count(*) > 1
  ORDER BY a.target_session_id;
 
 -- name: last-receipts
--- One row per worker whose last step is not its newest receipt: worker, session, both numbers.
-SELECT CAST(w.execution_id AS BLOB), CAST(w.session_id AS BLOB), w.last_sequence, coalesce(max(r.sequence), 0)
+-- One row per worker whose last step is not its newest receipt: worker, session, both numbers (NULL for one that is none).
+SELECT CAST(w.execution_id AS BLOB), CAST(w.session_id AS BLOB),
+       CASE WHEN typeof(w.last_sequence) = 'integer' THEN w.last_sequence END,
+       CASE WHEN typeof(max(r.sequence)) = 'integer' THEN max(r.sequence) ELSE 0 END
   FROM worker_executions AS w
   LEFT JOIN worker_receipts AS r ON r.execution_id = w.execution_id
  GROUP BY w.execution_id
