@@ -53,10 +53,14 @@ class Call(msgspec.Struct, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """The calls of one message; `count` is what upstream counts them as (1 where the list is no list)."""
+    """The calls of one message; `count` is what upstream counts them as (1 where the list is no list).
+
+    `sent` says that upstream sends them: it leaves out a list that was encoded twice.
+    """
 
     count: int
     calls: list[Call]
+    sent: bool = True
 
 
 def read_calls(encoded: bytes) -> Calls | None:
@@ -116,7 +120,8 @@ def _read_slowly(encoded: bytes) -> Calls | None:
     except (ValueError, RecursionError):
         return None
     count = len(parsed) if isinstance(parsed, list) else 1
-    return Calls(count, list(_lenient(inner)) if isinstance(inner, list) else [])
+    calls = list(_lenient(inner)) if isinstance(inner, list) else []
+    return Calls(count, calls, sent=isinstance(parsed, list))
 
 
 def _lenient(calls: list[Any]) -> Iterator[Call]:
