@@ -131,7 +131,7 @@ def test_a_session_is_idle_by_the_files_own_clock(tmp_path: Path) -> None:
 def test_no_evidence_holds_what_identifies_a_person(tmp_path: Path) -> None:
     path = make(tmp_path / "state.db", "media")
     ids = fill(path)
-    secrets = ("user-4711", "chat-4712", "/home/person/secret", "agent:main:telegram:dm:4713")
+    secrets = ("user-4711", "chat-4712", "/srv/private-4714", "agent:main:telegram:dm:4713")
     execute(
         path,
         "UPDATE sessions SET user_id = ?, chat_id = ?, cwd = ?, session_key = ? WHERE id = ?",
