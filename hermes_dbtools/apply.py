@@ -26,13 +26,16 @@ from . import (
     documents,
     engine,
     files_back,
+    named_files,
     preflight,
     queries,
     receipts,
     settle,
+    trash,
     violations,
 )
-from .damage._declare import ScanContext
+from .damage import PLANNERS
+from .damage._declare import Planners, ScanContext
 from .home import Home
 from .model import Plan, Receipt, Refused, RolledBack, Step, ToolError
 from .plan import totals
@@ -47,13 +50,14 @@ ONLINE_LOCK_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    """How to apply. `now` is epoch seconds."""
+    """How to apply. `now` is epoch seconds; `planners` are what the steps of the plan may belong to."""
 
     online: bool = False
     backup: bool = True
     verify: bool = False
     now: float = field(default_factory=time.time)
     on_step: Callable[[Step], None] = lambda _step: None
+    planners: Planners = field(default_factory=lambda: PLANNERS)
 
 
 def apply_plan(home: Home, plan: Plan, options: ApplyOptions | None = None) -> Receipt:
@@ -71,7 +75,9 @@ def apply_plan(home: Home, plan: Plan, options: ApplyOptions | None = None) -> R
         preflight.refuse_little_space(state, plan, backup=options.backup)
         folder = receipts.new_folder(home, state, plan.fingerprint, options.now)
         receipts.write_private(
-            folder / receipts.PLAN, state, documents.encode(documents.plan_document(plan, totals(plan)))
+            folder / receipts.PLAN,
+            state,
+            documents.encode(documents.plan_document(plan, totals(plan), options.planners)),
         )
         receipt = _new_receipt(state, plan, folder, options)
         receipts.write(folder, state, receipt)
@@ -89,7 +95,7 @@ def apply_plan(home: Home, plan: Plan, options: ApplyOptions | None = None) -> R
             with contextlib.suppress(ToolError, apsw.Error, OSError):
                 settle.give_up(home, folder, state)
             raise
-        receipt = files_back.put_back(folder, state, receipt)
+        receipt = files_back.finish(folder, state, receipt, named_files.of_home(home))
         if options.verify:
             receipt = msgspec.structs.replace(receipt, dbhash_after=dbhash.of_home(home))
             receipts.write(folder, state, receipt)
@@ -138,6 +144,7 @@ def _new_receipt(state: database.FileState, plan: Plan, folder: Path, options: A
         undo_sha256="",
         backup=path_text(folder / receipts.BACKUP) if options.backup else "",
         files=tuple(file for step in plan.steps for file in step.files),
+        trash=trash.places(file for step in plan.steps for file in step.trash),
     )
 
 
@@ -199,7 +206,13 @@ def _in_transaction(
         trust_indexes=False,
     )
     return run_plan(
-        context, plan.steps, undo, held=held, allow_lossy=plan.allow_lossy, on_step=options.on_step
+        context,
+        plan.steps,
+        undo,
+        held=held,
+        allow_lossy=plan.allow_lossy,
+        on_step=options.on_step,
+        planners=options.planners,
     )
 
 

@@ -13,10 +13,12 @@ from typing import Any
 import msgspec
 
 from . import queries
-from .damage import REGISTRY
+from .damage import PLANNERS
+from .damage._declare import Planners
 from .model import (
     DatabaseReport,
     FileCopy,
+    FileTrash,
     Finding,
     Plan,
     Receipt,
@@ -59,6 +61,7 @@ class StepDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     names: dict[str, str] = {}
     file: FileCopy | None = None
     bytes_freed: int = 0
+    trash: list[FileTrash] = []
 
 
 class PlanDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -133,14 +136,16 @@ def report_document(report: Report, tool: Mapping[str, str], *, timings: bool) -
     }
 
 
-def plan_document(plan: Plan, totals: Mapping[str, int]) -> dict[str, Any]:
+def plan_document(plan: Plan, totals: Mapping[str, int], planners: Planners = PLANNERS) -> dict[str, Any]:
     """A plan as saved and printed."""
     return {
         "format": "hermes-dbtools/plan",
         "format_version": FORMAT_VERSION,
         "database": plan.database,
         "fingerprint": plan.fingerprint,
-        "steps": [entry for number, step in enumerate(plan.steps, 1) for entry in _step(number, step)],
+        "steps": [
+            entry for number, step in enumerate(plan.steps, 1) for entry in _step(number, step, planners)
+        ],
         "skipped": [msgspec.structs.asdict(skipped) for skipped in plan.skipped],
         "skipped_active": [
             msgspec.structs.asdict(skipped) | {"session_id": packed(skipped.session_id)}
@@ -185,6 +190,7 @@ def receipt_document(receipt: Receipt) -> dict[str, Any]:
     """A receipt as stored and printed."""
     fields = msgspec.structs.asdict(receipt)
     fields["files"] = [msgspec.structs.asdict(file) for file in receipt.files]
+    fields["trash"] = [msgspec.structs.asdict(file) for file in receipt.trash]
     return {"format": "hermes-dbtools/receipt", "format_version": FORMAT_VERSION, **plain(fields)}
 
 
@@ -246,7 +252,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _step(number: int, step: Step) -> list[dict[str, Any]]:
+def _step(number: int, step: Step, planners: Planners) -> list[dict[str, Any]]:
     head = {
         "step": number,
         "code": step.code,
@@ -259,7 +265,7 @@ def _step(number: int, step: Step) -> list[dict[str, Any]]:
     entries = [
         {
             **head,
-            "sql": _sql(step.code, statement.block, statement.names)[0],
+            "sql": _sql(planners[step.code].sql, statement.block, statement.names)[0],
             "block": statement.block,
             "bindings": {name: packed(bound) for name, bound in statement.bindings.items()},
             "expect": statement.expect,
@@ -271,27 +277,33 @@ def _step(number: int, step: Step) -> list[dict[str, Any]]:
         for statement in step.statements
     ]
     entries += [{**head, "file": msgspec.structs.asdict(file)} for file in step.files]
+    entries = entries or [head]
     entries[0]["bytes_freed"] = step.bytes_freed
+    if step.trash:
+        entries[0]["trash"] = [msgspec.structs.asdict(file) for file in step.trash]
     return entries
 
 
-def _sql(code: str, block: str, names: Mapping[str, str]) -> list[str]:
-    (damage,) = [damage for damage in REGISTRY if damage.code == code]
-    found = [queries.fill(query.sql, **names) for query in queries.load(damage.sql) if query.name == block]
+def _sql(path: str, block: str, names: Mapping[str, str]) -> list[str]:
+    found = [queries.fill(query.sql, **names) for query in queries.load(path) if query.name == block]
     if not found:
-        raise ValueError(f"{code} has no statement {block!r} in this release")
+        raise ValueError(f"{path}.sql has no statement {block!r} in this release")
     return found
 
 
 def _steps(entries: list[StepDocument], where: str, *, applied: bool) -> tuple[Step, ...]:
     steps: dict[int, Step] = {}
-    known = {damage.code: damage.slug for damage in REGISTRY}
+    known = {code: planner.slug for code, planner in PLANNERS.items()}
     for entry in entries:
         if not applied and known.get(entry.code) != entry.slug:
             raise UsageError(
                 f"{where}: step {entry.step}: no damage class {entry.code} {entry.slug} in this release"
             )
-        if not applied and entry.block and entry.sql not in _sql(entry.code, entry.block, entry.names):
+        if (
+            not applied
+            and entry.block
+            and entry.sql not in _sql(PLANNERS[entry.code].sql, entry.block, entry.names)
+        ):
             raise UsageError(
                 f"{where}: step {entry.step}: its SQL is not that of {entry.code} in this release; make the plan anew"
             )
@@ -306,6 +318,7 @@ def _steps(entries: list[StepDocument], where: str, *, applied: bool) -> tuple[S
             before,
             statements=(*before.statements, statement) if statement else before.statements,
             files=(*before.files, file) if file else before.files,
+            trash=(*before.trash, *entry.trash),
         )
     return tuple(steps.values())
 

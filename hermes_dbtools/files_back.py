@@ -1,4 +1,4 @@
-"""Put missing files back at their place after a COMMIT, and take them away again after an undo; never overwrites a file.
+"""Finish the files of a receipt after its COMMIT, and take copies away again after an undo; never overwrites a file.
 
 A file is copied, not moved: its source may be named elsewhere. A copy is a name in its place only when it is complete.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from . import receipts
+from . import receipts, trash
 from .database import FileState, create_private
 from .model import FileCopy, Receipt, Refused, ToolError
 
@@ -24,16 +24,24 @@ class Unfinished(ToolError):
     exit_code = 1
 
 
-def put_back(folder: Path, state: FileState, receipt: Receipt) -> Receipt:
-    """Copy each file of a receipt to its place and mark the receipt committed. What is there already is left alone.
+def finish(folder: Path, state: FileState, receipt: Receipt, named: trash.Named) -> Receipt:
+    """Copy each file of a receipt to its place, move away what it may, and mark the receipt committed.
 
-    Raises Unfinished when a file could not be put back; the receipt stays pending, and the next run tries again.
+    What is there already is left alone; `named` says which files must stay. Raises Unfinished when a file could not be
+    put back or moved; the receipt stays pending, and the next run tries again.
     """
     failed = [line for file in receipt.files if (line := _put_back(file, state))]
     if failed:
         raise Unfinished(
             f"receipt {receipt.id}: the rows are repaired, but {len(failed)} of {len(receipt.files)} files could not be "
             f"put back: {failed[0]}; mend that and run hermes-dbtools repair --apply again"
+        )
+    receipt, failed = trash.move_away(folder, state, receipt, named)
+    if failed:
+        receipts.write(folder, state, receipt)
+        raise Unfinished(
+            f"receipt {receipt.id}: the rows are changed, but {len(failed)} of {len(receipt.trash)} files could not be "
+            f"moved away: {failed[0]}; mend that and run hermes-dbtools repair --apply again"
         )
     receipt = msgspec.structs.replace(receipt, status="committed")
     receipts.write(folder, state, receipt)

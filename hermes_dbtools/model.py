@@ -73,8 +73,25 @@ class FileCopy(msgspec.Struct, frozen=True):
     size: int
 
 
+class FileTrash(msgspec.Struct, frozen=True):
+    """A file that leaves its place after COMMIT, into `trash/` beside the receipt; nothing is removed for good.
+
+    It goes only as the regular file that was planned (`size` bytes, `mtime_ns` nanoseconds, `sha256` where it was read)
+    and only while nothing names it; a file of `session` stays when that session is back. `kept` is its place beside the
+    receipt, `left` why it stayed.
+    """
+
+    path: str
+    size: int
+    mtime_ns: int
+    sha256: str = ""
+    session: str = ""
+    kept: str = ""
+    left: str = ""
+
+
 class Step(msgspec.Struct, frozen=True):
-    """What mends one finding: statements in order, or a file put back after COMMIT."""
+    """What mends one finding: statements in order; files put back, or moved away, after COMMIT."""
 
     code: str
     slug: str
@@ -85,6 +102,7 @@ class Step(msgspec.Struct, frozen=True):
     statements: tuple[Statement, ...] = ()
     files: tuple[FileCopy, ...] = ()
     bytes_freed: int = 0
+    trash: tuple[FileTrash, ...] = ()
 
 
 class Remedy(msgspec.Struct, frozen=True):
@@ -255,6 +273,7 @@ class Receipt(msgspec.Struct, frozen=True):
     search_rebuilt: tuple[str, ...] = ()
     nul_rule: Literal["stops", "whole", ""] = ""
     lists_sha256: Mapping[str, str] = {}
+    trash: tuple[FileTrash, ...] = ()
 
 
 class ToolError(Exception):
@@ -281,6 +300,10 @@ class Refused(ToolError):
 
 class RolledBack(ToolError):
     """A repair or undo that was begun and left no row changed."""
+
+
+class BecameLive(RolledBack):
+    """A session of the plan is live now and was not when the plan was made."""
 
 
 class StalePlan(RolledBack):

@@ -96,7 +96,7 @@ def rows_removed(step: Step, table: str = "") -> int:
 
 
 def totals(plan: Plan) -> dict[str, int]:
-    """What the plan adds up to: sessions added, rows changed and removed, files put back, bytes freed."""
+    """What the plan adds up to: sessions added, rows changed and removed, files put back or away, bytes freed."""
     statements = [statement for step in plan.steps for statement in step.statements]
     return {
         "sessions_added": sum(
@@ -104,7 +104,7 @@ def totals(plan: Plan) -> dict[str, int]:
         ),
         "rows_changed": sum(s.expect for s in statements if s.operation == "update"),
         "rows_removed": sum(s.expect for s in statements if s.operation == "delete"),
-        "files_moved": sum(len(step.files) for step in plan.steps),
+        "files_moved": sum(len(step.files) + len(step.trash) for step in plan.steps),
         "bytes_freed": sum(step.bytes_freed for step in plan.steps),
     }
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 import apsw
 
 from . import queries, search_index, utf8
-from .damage import REGISTRY
+from .damage import PLANNERS
+from .damage._declare import Planners
 from .model import Statement, Step
 from .search_entries import KnownRule
 from .shape import Shape
@@ -25,6 +26,7 @@ def choose(
     shape: Shape,
     steps: Sequence[Step],
     touched: array[int],
+    planners: Planners = PLANNERS,
     *,
     default_rule: KnownRule = DEFAULT_RULE,
 ) -> search_index.Upkeep:
@@ -37,17 +39,17 @@ def choose(
     connection.execute(queries.statement("apply", "forget-touched"))
     if touched:
         connection.execute(queries.statement("apply", "touch"), {"ids": apsw.carray(touched)})
-    if _regroup(connection, shape, steps) or _changes(steps, "messages"):
+    if _regroup(connection, shape, steps, planners) or _changes(steps, "messages"):
         return search_index.decide(connection, shape, default_rule=default_rule)
     return search_index.Upkeep(())
 
 
-def _regroup(connection: apsw.Connection, shape: Shape, steps: Sequence[Step]) -> bool:
+def _regroup(connection: apsw.Connection, shape: Shape, steps: Sequence[Step], planners: Planners) -> bool:
     if "sessions" not in search_index.watched_columns(shape):
         return False
     connection.execute(queries.statement("apply", "regrouped-table"))
     connection.execute(queries.statement("apply", "forget-regrouped"))
-    reindexing = Reindexing(connection, shape)
+    reindexing = Reindexing(connection, shape, planners)
     coming = [
         step
         for step in steps
@@ -61,11 +63,12 @@ def _regroup(connection: apsw.Connection, shape: Shape, steps: Sequence[Step]) -
 class Reindexing:
     """Tells which statements change what an index holds. State: the answers given, by class, block and names."""
 
-    def __init__(self, connection: apsw.Connection, shape: Shape) -> None:
+    def __init__(self, connection: apsw.Connection, shape: Shape, planners: Planners = PLANNERS) -> None:
         """Statements of classes may call the functions of `utf8`, so the connection gets them."""
         utf8.register(connection)
         self._connection = connection
         self._has = shape.has
+        self._planners = planners
         self._watched = search_index.watched_columns(shape)
         self._known: dict[tuple[str, str, tuple[str, ...]], bool] = {}
 
@@ -84,8 +87,8 @@ class Reindexing:
         return self._known[key]
 
     def _writes_watched(self, step: Step, statement: Statement) -> bool:
-        damage = next((damage for damage in REGISTRY if damage.code == step.code), None)
-        query = queries.choose(damage.sql, statement.block, self._has) if damage is not None else None
+        planner = self._planners.get(step.code)
+        query = queries.choose(planner.sql, statement.block, self._has) if planner is not None else None
         if query is None:
             return True
         sql = queries.fill(query.sql, **statement.names)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 
-from . import database, files_back, queries, receipts
+from . import database, files_back, named_files, queries, receipts, trash
 from .database import FileState
 from .home import Home
 from .model import Receipt
@@ -31,16 +31,18 @@ def settle_pending(
 ) -> tuple[Receipt, ...]:
     """Give every receipt but the current one the status that the database proves, and finish what it began.
 
-    Committed: its files are put back; one that cannot be keeps it pending, for its finding names the file again.
-    Undone: its files are taken away. Rolled back: its backup and undo file are removed, since they undo nothing.
+    Committed: its files are put back or moved away; one that cannot be keeps it pending, for the next run.
+    Undone: its copies are taken away. Rolled back: its backup and undo file are removed, since they undo nothing.
     """
-    return _finish(home, state, mark_of(connection), current)
+    return _finish(home, state, mark_of(connection), current, named_files.of_connection(connection))
 
 
 def settle_home(home: Home, state: FileState) -> tuple[Receipt, ...]:
     """The same, by a read connection: for a run that has nothing to write. The caller holds the repair lock."""
     words = database.read(home.database, lambda reading: _marks(reading, receipts.read_all(home)))
-    return () if words is None else _finish(home, state, lambda receipt_id: words.get(receipt_id, ""), "")
+    if words is None:
+        return ()
+    return _finish(home, state, lambda receipt_id: words.get(receipt_id, ""), "", named_files.of_home(home))
 
 
 def proven(home: Home) -> tuple[Receipt, ...]:
@@ -82,7 +84,7 @@ def _marks(reading: database.Reading, found: Iterable[Receipt]) -> dict[str, str
 
 
 def _finish(
-    home: Home, state: FileState, read_mark: Callable[[str], str], current: str
+    home: Home, state: FileState, read_mark: Callable[[str], str], current: str, named: trash.Named
 ) -> tuple[Receipt, ...]:
     changed = []
     for receipt in receipts.read_all(home):
@@ -94,9 +96,10 @@ def _finish(
             settled = _write_rolled_back(folder, state, settled)
         elif settled.status == "committed":
             with contextlib.suppress(files_back.Unfinished):
-                settled = files_back.put_back(folder, state, settled)
+                settled = files_back.finish(folder, state, settled, named)
         else:
             files_back.take_away(settled)
+            trash.empty(folder, settled)
             receipts.write(folder, state, settled)
         changed.append(settled)
     return tuple(changed)

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 import apsw
 
 from . import queries, search_index, search_upkeep, violations
-from .damage import REGISTRY
-from .damage._declare import Damage, ScanContext, whole
+from .damage import PLANNERS
+from .damage._declare import Planner, Planners, ScanContext, whole
 from .guard import live_sessions
-from .model import RolledBack, Safety, StalePlan, Statement, Step, Value
+from .model import BecameLive, RolledBack, Safety, StalePlan, Statement, Step, Value
 from .recorder import BATCH_BYTES, BATCH_ROWS, Changes, Recorder
 from .shape import Shape
+from .sweep import Sweep
 from .triggers import DERIVED, only_known_triggers
 
 
@@ -54,17 +55,18 @@ def run_plan(
     held: bool,
     allow_lossy: bool,
     on_step: Callable[[Step], None] = lambda _step: None,
+    planners: Planners = PLANNERS,
 ) -> Outcome:
     """Run the steps inside the caller's transaction. Raises StalePlan or RolledBack; the caller must then roll back."""
     connection, shape = context.connection, context.shape
-    damages = planned_damages(steps)
+    owners = owners_of(steps, planners)
     refuse_live(context, steps, held)
-    refuse_stale(context, damages, steps, allow_lossy=allow_lossy)
+    refuse_stale(context, owners, steps, allow_lossy=allow_lossy)
     tables = violations.with_referrers(shape, {s.table for step in steps for s in step.statements})
     before = violations.numbers(connection, shape, tables)
-    cuts = cut_ranges(context, damages, steps)
-    touched = reindexed_messages(context, steps, cuts)
-    upkeep = search_upkeep.choose(connection, shape, steps, touched)
+    cuts = cut_ranges(context, owners, steps)
+    touched = reindexed_messages(context, owners, steps, cuts)
+    upkeep = search_upkeep.choose(connection, shape, steps, touched, owners)
     search_index.register_tokenizer(connection, upkeep)
     search_index.begin_change(connection, upkeep)
     recorder = Recorder(connection, recordable_tables(shape), undo)
@@ -72,25 +74,24 @@ def run_plan(
         with only_known_triggers(connection):
             for step in steps:
                 on_step(step)
-                run_step(context, damages[step.code], step, cuts, recorder)
+                run_step(context, owners[step.code], step, cuts, recorder)
         recorder.flush()
         search_index.end_change(connection, upkeep)
         digest = recorder.finish()
     finally:
         recorder.close()
     refuse_surprises(shape, recorder.changes)
-    refuse_remaining(context, damages, steps)
+    refuse_remaining(context, owners, steps)
     refuse_new_violations(connection, shape, tables, before)
     return Outcome(recorder.changes, digest, frozenset(before), touched, upkeep)
 
 
-def planned_damages(steps: Iterable[Step]) -> dict[str, Damage]:
-    """The classes that the steps belong to, by code. Raises StalePlan for one that this release lacks."""
-    known = {damage.code: damage for damage in REGISTRY}
+def owners_of(steps: Iterable[Step], planners: Planners = PLANNERS) -> Planners:
+    """What the steps belong to, by code. Raises StalePlan for a code that this release lacks."""
     wanted = {step.code for step in steps}
-    if unknown := sorted(wanted - set(known)):
+    if unknown := sorted(wanted - set(planners)):
         raise StalePlan(f"this release has no damage class {unknown[0]}; make the plan anew")
-    return {code: known[code] for code in known if code in wanted}
+    return {code: planner for code, planner in planners.items() if code in wanted}
 
 
 def recordable_tables(shape: Shape) -> tuple[str, ...]:
@@ -99,19 +100,19 @@ def recordable_tables(shape: Shape) -> tuple[str, ...]:
 
 
 def refuse_live(context: ScanContext, steps: tuple[Step, ...], held: bool) -> None:
-    """Raise RolledBack when a session of the plan is live now."""
+    """Raise BecameLive when a session of the plan is live now."""
     live = live_sessions(context.connection, context.shape, home=context.home, now=context.now, held=held)
     for step in steps:
         for session in step.session_ids:
             if (found := live.get(session)) is not None:
-                raise RolledBack(
+                raise BecameLive(
                     f"{step.slug} {step.key}: its session became live after the plan was made ({found.reason}); "
                     "nothing was changed; run hermes-dbtools repair again"
                 )
 
 
 def refuse_stale(
-    context: ScanContext, damages: dict[str, Damage], steps: tuple[Step, ...], *, allow_lossy: bool
+    context: ScanContext, owners: Planners, steps: tuple[Step, ...], *, allow_lossy: bool
 ) -> None:
     """Raise StalePlan unless every step is still exactly what its finding asks for, asked without indexes.
 
@@ -119,8 +120,8 @@ def refuse_stale(
     """
     remedies = {
         (finding.code, finding.key, remedy.answer): remedy
-        for damage in damages.values()
-        for finding in damage.find(context)
+        for planner in owners.values()
+        for finding in planner.find(context)
         for remedy in finding.remedies
     }
     for step in steps:
@@ -138,11 +139,11 @@ def refuse_stale(
             )
 
 
-def cut_ranges(context: ScanContext, damages: Mapping[str, Damage], steps: Iterable[Step]) -> Cuts:
+def cut_ranges(context: ScanContext, owners: Planners, steps: Iterable[Step]) -> Cuts:
     """The ranges of keys by which each statement that can be cut is run."""
     return {
         cut_key(step, statement): tuple(
-            _cut(damages[step.code].rows(context, statement.split, statement.bindings, statement.names))
+            _cut(owners[step.code].rows(context, statement.split, statement.bindings, statement.names))
         )
         for step in steps
         for statement in step.statements
@@ -155,13 +156,15 @@ def cut_key(step: Step, statement: Statement) -> CutKey:
     return (step.code, step.key, statement.block, tuple(statement.names.values()))
 
 
-def reindexed_messages(context: ScanContext, steps: Iterable[Step], cuts: Cuts) -> array[int]:
+def reindexed_messages(
+    context: ScanContext, owners: Planners, steps: Iterable[Step], cuts: Cuts
+) -> array[int]:
     """The ids of the messages that the steps remove, or whose searchable text they change.
 
     Raises RolledBack where such a statement does not list its rows: their entries could not be kept right.
     """
     touched = array("q")
-    reindexing = search_upkeep.Reindexing(context.connection, context.shape)
+    reindexing = search_upkeep.Reindexing(context.connection, context.shape, owners)
     for step in steps:
         for statement in step.statements:
             if statement.table == "messages" and reindexing.by(step, statement):
@@ -177,7 +180,7 @@ def reindexed_messages(context: ScanContext, steps: Iterable[Step], cuts: Cuts) 
 
 def run_step(
     context: ScanContext,
-    damage: Damage,
+    planner: Planner,
     step: Step,
     cuts: Cuts,
     recorder: Recorder,
@@ -185,7 +188,7 @@ def run_step(
     """Run the statements of a step; each must change exactly its expected rows."""
     connection = context.connection
     for statement in step.statements:
-        query = queries.choose(damage.sql, statement.block, context.has)
+        query = queries.choose(planner.sql, statement.block, context.has)
         if query is None:
             raise StalePlan(f"{step.slug}: this file lacks what its repair {statement.block!r} needs")
         sql = queries.fill(query.sql, **statement.names) if statement.names else query.sql
@@ -216,11 +219,13 @@ def refuse_surprises(shape: Shape, changes: Changes) -> None:
             )
 
 
-def refuse_remaining(context: ScanContext, damages: dict[str, Damage], steps: tuple[Step, ...]) -> None:
+def refuse_remaining(context: ScanContext, owners: Planners, steps: tuple[Step, ...]) -> None:
     """Raise RolledBack when a planned finding is still there after its step."""
+    if any(statement.table == "messages" for step in steps for statement in step.statements):
+        context = replace(context, sweep=Sweep())
     planned = {(step.code, step.key) for step in steps if step.statements}
-    for damage in damages.values():
-        for finding in damage.find(context):
+    for planner in owners.values():
+        for finding in planner.find(context):
             if (finding.code, finding.key) in planned:
                 raise RolledBack(
                     f"{finding.slug} {finding.key} is still there after its repair; nothing was changed"

@@ -29,6 +29,7 @@ from . import (
     search_index,
     search_upkeep,
     settle,
+    trash,
     violations,
 )
 from .home import Home
@@ -106,6 +107,7 @@ def undo(home: Home, receipt: Receipt, options: UndoOptions | None = None) -> Re
             connection.close()
         receipt = msgspec.structs.replace(receipt, status="undone")
         files_back.take_away(receipt)
+        trash.empty(folder, receipt)
         receipts.write(folder, state, receipt)
     return receipt
 
@@ -121,6 +123,7 @@ def _run(
     held: bool,
     now: float,
 ) -> None:
+    given: tuple[Path, ...] = ()
     try:
         apply.begin(connection)
         settle.settle_pending(connection, home, state, receipt.id)
@@ -134,11 +137,13 @@ def _run(
         known = _known_violations(connection, shape, receipt, folder)
         _apply_inverses(connection, shape, plan, receipt, folder)
         _refuse_new_violations(connection, shape, receipt, known)
+        given = trash.give_back(folder, state, receipt)
         apply.mark(connection, receipt.id, "undone")
         apply.commit(connection)
     except BaseException as error:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+            trash.take_names(given)
         if isinstance(error, apsw.Error | OSError):
             raise RolledBack(f"{home.database}: {error}; nothing was changed") from error
         raise

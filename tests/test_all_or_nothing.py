@@ -53,7 +53,7 @@ BEFORE_COMMIT = (
 AFTER_COMMIT = (
     "apply.commit:1:after",
     "database.checkpoint_passive:1:before",
-    "files_back.put_back:1:before",
+    "files_back.finish:1:before",
     "receipts.write_private:6:before",
 )
 
@@ -159,7 +159,7 @@ IMAGE = b"\x89PNG\r\n\x1a\n" + bytes(range(64)) * 30
     "place",
     [
         "apply.commit:1:after",
-        "files_back.put_back:1:before",
+        "files_back.finish:1:before",
         "files_back._put_back:1:before",
         "files_back.create_private:1:after",  # the copy is begun under its second name
         "receipts.sync_folder:8:before",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._declare import Damage
+from ._declare import Damage, Planners
 from .counters import sequence_behind_rows, session_counter_drift, usage_exceeds_session
 from .lineage import (
     activity_after_end,
@@ -118,3 +118,6 @@ REGISTRY: tuple[Damage, ...] = (
     idempotency_leftovers.DAMAGE,
     resurrected_sessions.DAMAGE,
 )
+
+PLANNERS: Planners = {damage.code: damage for damage in REGISTRY}
+"""The classes by their code: what the steps of a repair belong to."""
