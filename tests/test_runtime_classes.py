@@ -20,6 +20,7 @@ from hermes_dbtools.apply import ApplyOptions
 from hermes_dbtools.cycles import Cycle, cycles_of, cyclic_sessions
 from hermes_dbtools.damage import REGISTRY
 from hermes_dbtools.damage._declare import Damage
+from hermes_dbtools.damage.references import unreferenced_system_prompts
 from hermes_dbtools.damage.runtime import idempotency_leftovers, orphaned_ledger_rows, stale_leases
 from hermes_dbtools.home import resolve
 from hermes_dbtools.model import DatabaseReport, Finding, StalePlan
@@ -325,6 +326,14 @@ def test_neither_finding_nor_plan_holds_words_requests_or_secrets(path: Path) ->
     report = look(path)
     assert {finding.code for finding in all_of(report)} == {"HDB207", "HDB208", "HDB901", "HDB903", "HDB904"}
     assert "SECRET" not in repr(all_of(report))
+
+
+def test_a_prompt_in_the_place_of_its_hash_is_not_printed(path: Path) -> None:
+    execute(path, "INSERT INTO system_prompts VALUES ('You are SECRET.', ''), ('You are SECRET too.', 'x')")
+    named = findings(unreferenced_system_prompts.DAMAGE, path)
+    assert [finding.key.partition(":")[0] for finding in named] == ["not-a-hash"] * 2
+    assert "SECRET" not in repr([(one.key, one.message, one.evidence) for one in named])
+    assert mend(unreferenced_system_prompts.DAMAGE, path, "drop") == 2
 
 
 # Bad values
