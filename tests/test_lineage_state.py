@@ -114,7 +114,7 @@ def test_the_dry_run_of_many_closes_says_what_a_prune_does(tmp_path: Path) -> No
     assert len(plan.steps) > 1
     (line,) = [line for line in plan_text(plan, report, seconds=0.0).splitlines() if " close " in line]
     assert (
-        f"close {len(plan.steps)} sessions (upstream's auto-prune may later delete it with its messages)"
+        f"close {len(plan.steps)} sessions (upstream's auto-prune may later delete what is closed, with its messages)"
         in line
     )
 

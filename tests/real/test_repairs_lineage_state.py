@@ -118,7 +118,7 @@ def test_a_prune_takes_what_was_closed_and_left_it_while_it_was_open(release: st
         assert set(listing(store)) == {"forgotten", "today"}
     assert found(path) == [("HDB312", "forgotten", "note", "")]
     told = run("repair", path, *SELECT, "--choose", "never-ended-sessions=close")
-    assert "auto-prune may later delete it with its messages" in told.out
+    assert "auto-prune may later delete what is closed, with its messages" in told.out
     mend(path, "never-ended-sessions=close")
     assert found(path) == []
     with Store(path, release) as store:

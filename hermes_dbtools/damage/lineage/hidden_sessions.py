@@ -38,7 +38,7 @@ from collections.abc import Iterator
 from ...cycles import find_cycles
 from ...model import Finding, Safety, Severity, Value
 from ...visibility import HELPERS, Rule, Standing, standings
-from .._declare import ScanContext, declare, printable, text, whole
+from .._declare import ScanContext, declare, text, whole
 from ..references._missing import adopted_ids
 
 MACHINES = HELPERS | {"subagent", "cron"}
@@ -119,8 +119,8 @@ def _cause(context: ScanContext, session_id: Value, standing: Standing) -> dict[
 
 def _finding(session_id: Value, standing: Standing, continuations: int, cause: dict[str, object]) -> Finding:
     rule = standing.rules[0]
-    more = (
-        f", and {continuations:,} continuation{'' if continuations == 1 else 's'} with it"
+    others = (
+        f" nor {continuations:,} continuation{'' if continuations == 1 else 's'} of it"
         if continuations
         else ""
     )
@@ -128,7 +128,7 @@ def _finding(session_id: Value, standing: Standing, continuations: int, cause: d
         table="sessions",
         key=session_id,
         kind=rule.value,
-        message=f"no list shows {printable(session_id)}{more}: {rule.sentence}",
+        message=f"no list shows it{others}: {rule.sentence}",
         evidence={"rules": [one.value for one in standing.rules], "continuations": continuations, **cause},
         session_ids=(session_id,),
     )

@@ -86,7 +86,7 @@ def _close(session_id: Value, last: float) -> Remedy:
     step = DAMAGE.step(
         key=session_id,
         answer="close",
-        title=f"close {printable(session_id)} (upstream's auto-prune may later delete it with its messages)",
+        title=f"close {printable(session_id)} (upstream's auto-prune may later delete what is closed, with its messages)",
         statements=(Statement("close", bindings, 1, "sessions", "update"),),
         session_ids=(session_id,),
     )
