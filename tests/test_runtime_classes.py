@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_dbtools import apply_plan, make_plan, retirement, scan
+from hermes_dbtools import apply_plan, make_plan, retirement, scan, undo
 from hermes_dbtools.apply import ApplyOptions
 from hermes_dbtools.cycles import Cycle, cycles_of, cyclic_sessions
 from hermes_dbtools.damage import REGISTRY
@@ -24,10 +24,13 @@ from hermes_dbtools.damage.references import unreferenced_system_prompts
 from hermes_dbtools.damage.runtime import idempotency_leftovers, orphaned_ledger_rows, stale_leases
 from hermes_dbtools.home import resolve
 from hermes_dbtools.model import DatabaseReport, Finding, StalePlan
+from hermes_dbtools.plan import PlanOptions
 from hermes_dbtools.processes import Processes
 from hermes_dbtools.scanning import ScanOptions
+from hermes_dbtools.undoing import UndoOptions
 from tests.looking import findings, looking, mend
 from tests.shapes.make import execute, fill, make
+from tests.test_cases import digest
 
 NOW = 1_790_000_000.0
 CODES = (
@@ -334,6 +337,36 @@ def test_a_prompt_in_the_place_of_its_hash_is_not_printed(path: Path) -> None:
     assert [finding.key.partition(":")[0] for finding in named] == ["not-a-hash"] * 2
     assert "SECRET" not in repr([(one.key, one.message, one.evidence) for one in named])
     assert mend(unreferenced_system_prompts.DAMAGE, path, "drop") == 2
+
+
+def test_everything_that_one_lost_session_leaves_is_mended_in_one_plan_and_taken_back(path: Path) -> None:
+    admit(path, 3, images=1)
+    execute(path, "UPDATE session_admissions SET payload_json = '{}'")
+    execute(path, "UPDATE worker_executions SET session_id = 'gone'")
+    values = {
+        "goal:gone": "{}",
+        "gateway.api.settings.v1.gone": "{}",
+        "gateway.api.binding.v1.gone": "{}",
+        "gateway.api.conversation.v1.a": "gone",
+        "gateway.local_policy.v1:gone": '{"entry": {"session_id": "gone"}}',
+        "gateway.mutation.v1.a": '{"result": {"session_id": "gone", "title": "words"}}',
+    }
+    for key, value in values.items():
+        execute(path, "INSERT INTO state_meta (key, value) VALUES (?, ?)", (key, value))
+    entry = '{"session_key": "k", "session_id": "gone"}'
+    execute(path, "INSERT INTO gateway_routing VALUES ('', 'k', ?, 1.0)", (entry,))
+    execute(path, "INSERT INTO compression_locks VALUES ('gone', 'pid=1', 1.8e9, 1.8e9)")
+    execute(path, "UPDATE compression_locks SET acquired_at = ?, expires_at = ?", (NOW - 900, NOW - 600))
+    before = digest(path)
+    report = look(path)
+    assert {finding.code for finding in all_of(report)} == {"HDB207", "HDB208", "HDB901", "HDB903", "HDB904"}
+    choices = {"orphaned-ledger-rows": "retire", "idempotency-leftovers": "compact"}
+    plan = make_plan(report, PlanOptions(choices, allow_lossy=True))
+    assert len(plan.steps) == len(all_of(report))
+    receipt = apply_plan(resolve(path), plan, ApplyOptions(now=NOW))
+    assert all_of(look(path)) == []
+    undo(resolve(path), receipt, UndoOptions(now=NOW))
+    assert digest(path) == before
 
 
 # Bad values
