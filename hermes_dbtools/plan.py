@@ -66,12 +66,13 @@ def make_plan(report: DatabaseReport, options: PlanOptions | None = None) -> Pla
                 active.append(_skip_active(finding, guarded))
             else:
                 steps.append(remedy.step)
+    steps, gone = _without_removed(steps)
     steps, over = _within(steps, options, report.message_total)
     return Plan(
         database=report.path,
         fingerprint=fingerprint(steps),
         steps=tuple(steps),
-        skipped=(*skipped, *over),
+        skipped=(*skipped, *gone, *over),
         skipped_active=tuple(active),
         choices=dict(options.choices),
         allow_lossy=options.allow_lossy,
@@ -174,3 +175,19 @@ def _within(steps: list[Step], options: PlanOptions, messages: int) -> tuple[lis
     )
     kept = [step for step in steps if not rows_removed(step)]
     return kept, [Skipped(s.code, s.slug, s.key, reason) for s in steps if rows_removed(s)]
+
+
+def _without_removed(steps: list[Step]) -> tuple[list[Step], list[Skipped]]:
+    """The steps but for those on a session that an earlier step removes: they would find no row to change."""
+    removed: dict[Value, str] = {}
+    kept: list[Step] = []
+    skipped: list[Skipped] = []
+    for step in steps:
+        remover = next((removed[session] for session in step.session_ids if session in removed), None)
+        if remover is not None:
+            skipped.append(Skipped(step.code, step.slug, step.key, f"{remover} removes its session"))
+            continue
+        kept.append(step)
+        if rows_removed(step, "sessions"):
+            removed |= dict.fromkeys(step.session_ids, step.slug)
+    return kept, skipped

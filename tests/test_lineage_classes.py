@@ -19,6 +19,7 @@ from hermes_dbtools.damage.lineage import (
 )
 from hermes_dbtools.queries import resource
 from tests.looking import brief, findings
+from tests.repairs import DELEGATE, look, new_home, plan_of, repair
 from tests.shapes.make import SHAPES, execute, fill, make
 
 CLASSES: tuple[Damage, ...] = (
@@ -119,3 +120,18 @@ def test_a_session_under_two_orphaned_delegates_is_purged_with_the_first(tmp_pat
     assert (first.session_ids, second.session_ids) == (("one", "both"), ("two", "both"))
     assert first.remedies[2].refused is None
     assert second.remedies[2].refused == "what it handed out is also below one: purge that one first"
+
+
+def test_what_else_is_wrong_with_a_purged_session_goes_with_it(tmp_path: Path) -> None:
+    orphaned = 'UPDATE sessions SET parent_session_id = NULL, model_config = \'{"_delegate_from": "gone"}\''
+    home = new_home(tmp_path / "home", "22", f"{orphaned}, message_count = 99 WHERE id = '{DELEGATE}'")
+    kept = plan_of(home, choose={"orphaned-delegates": "strip"})
+    assert [step.code for step in kept.steps] == ["HDB303", "HDB501"]
+    plan = plan_of(home, choose={"orphaned-delegates": "purge"}, allow_lossy=True)
+    assert [step.code for step in plan.steps] == ["HDB303"]
+    assert ("HDB501", "orphaned-delegates removes its session") in {
+        (one.code, one.reason) for one in plan.skipped
+    }
+    assert repair(home, plan).status == "committed"
+    assert not {step.code for step in plan_of(home).steps} & {"HDB303", "HDB501"}
+    assert not [one for result in look(home).results for one in result.findings if one.key == DELEGATE]
