@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from ... import retirement
 from ...model import Value
@@ -20,6 +21,15 @@ _COLUMNS = (
     ("worker_executions", retirement.EXECUTION_COLUMNS),
     ("worker_receipts", retirement.RECEIPT_COLUMNS),
 )
+
+
+class Asker(Protocol):
+    """Whoever has the blocks that are asked here in an SQL file of its own."""
+
+    def rows(
+        self, context: ScanContext, block: str, bindings: Mapping[str, Value] | None = None
+    ) -> Iterator[tuple[Value, ...]]:
+        """Rows of one of its blocks."""
 
 
 @dataclass(slots=True)
@@ -65,19 +75,19 @@ def lost_sessions(damage: Damage, context: ScanContext) -> list[LostSession]:
     return found
 
 
-def retirements(damage: Damage, context: ScanContext) -> Mapping[Value, Retirement]:
-    """What the ledger keeps of every session without a row, by its id."""
+def retirements(asker: Asker, context: ScanContext) -> Mapping[Value, Retirement]:
+    """What a retirement of every session writes that the asker's blocks `admissions` and `workers` are about, by its id."""
     found: dict[Value, Retirement] = defaultdict(Retirement)
-    for row in damage.rows(context, "admissions"):
+    for row in asker.rows(context, "admissions"):
         session_id, *words = (text(value) for value in row[:4])
         _admission(found[session_id], session_id, words, *row[4:])
-    for value, fits, there in damage.rows(context, "workers"):
+    for value, fits, there in asker.rows(context, "workers"):
         one = found[text(value)]
         if not fits:
             one.obstacles.append("a worker of it holds a value that is no text")
         if there:
             one.obstacles.append("a terminal key of one of its workers is there already")
-    _taken(damage, context, found)
+    _taken(asker, context, found)
     return found
 
 
@@ -130,13 +140,13 @@ def _files(lists: bytes) -> Iterator[tuple[str, str, int]]:
                 yield retirement.retired_media_key(entry["path"]), name, place
 
 
-def _taken(damage: Damage, context: ScanContext, found: Mapping[Value, Retirement]) -> None:
+def _taken(asker: Asker, context: ScanContext, found: Mapping[Value, Retirement]) -> None:
     """Leave out the keys of files that are stored already; a stored identity is an obstacle."""
     keys = {key for one in found.values() for key in one.files}
     keys |= {key for one in found.values() for _admission_id, key in one.identities}
     if not keys:
         return
-    rows = damage.rows(context, "keys-there", {"keys": json.dumps(sorted(keys))})
+    rows = asker.rows(context, "keys-there", {"keys": json.dumps(sorted(keys))})
     there = {str(row[0]) for row in rows}
     used: set[str] = set()
     for one in found.values():
