@@ -44,7 +44,7 @@ from .runtime import (
     stuck_executions,
 )
 from .search import unavailable_tokenizer
-from .storage import split_wal, structural_damage, unreadable_file
+from .storage import split_wal, structural_damage, transcript_without_session, unreadable_file
 from .transcript import (
     duplicate_messages,
     invalid_tool_arguments,
@@ -68,6 +68,7 @@ REGISTRY: tuple[Damage, ...] = (
     split_wal.DAMAGE,
     structural_damage.DAMAGE,
     unavailable_tokenizer.DAMAGE,
+    transcript_without_session.DAMAGE,
     orphaned_messages.DAMAGE,
     missing_parent_session.DAMAGE,
     orphaned_usage.DAMAGE,

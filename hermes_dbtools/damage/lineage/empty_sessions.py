@@ -52,6 +52,7 @@ def _find(context: ScanContext) -> Iterator[Finding]:
     if not candidates:
         return
     needed = _needed(context, before)
+    prompts = _own_prompts(context)
     files = _Files.of(context.home.sessions_dir if context.home is not None else None)
     for session, started, ended in candidates:
         session_id = text(session)
@@ -63,7 +64,7 @@ def _find(context: ScanContext) -> Iterator[Finding]:
             message=f"it holds nothing, and {'has ended' if ended else 'was never used'}",
             evidence={"started_at": moment(started), "ended": bool(ended)},
             session_ids=(session_id,),
-            remedies=(_remove(context, session_id),),
+            remedies=(_remove(session_id, prompts.get(session_id, [])),),
         )
 
 
@@ -108,10 +109,17 @@ class _Files:
         return place < len(self._names) and self._names[place].startswith(prefix)
 
 
-def _remove(context: ScanContext, session_id: Value) -> Remedy:
-    bindings: dict[str, Value] = {"session_id": session_id}
-    statements = [Statement("remove", bindings, 1, "sessions", "delete")]
-    for (prompt,) in DAMAGE.rows(context, "prompts", bindings):
+def _own_prompts(context: ScanContext) -> dict[Value, list[Value]]:
+    """The digests of the stored prompts that one session uses alone, by that session."""
+    found: dict[Value, list[Value]] = {}
+    for session, prompt in DAMAGE.rows(context, "prompts"):
+        found.setdefault(text(session), []).append(text(prompt))
+    return found
+
+
+def _remove(session_id: Value, prompts: list[Value]) -> Remedy:
+    statements = [Statement("remove", {"session_id": session_id}, 1, "sessions", "delete")]
+    for prompt in prompts:
         statements.append(Statement("remove-prompt", {"hash": prompt}, 1, "system_prompts", "delete"))
     step = DAMAGE.step(
         key=session_id,
@@ -132,7 +140,7 @@ DAMAGE = declare(
     answers=("remove",),
     reads=(
         "async_delegations", "compression_locks", "gateway_routing", "messages", "session_admissions",
-        "session_model_usage", "session_turn_leases", "sessions", "state_meta", "telegram_dm_topic_bindings",
+        "session_model_usage", "session_turn_leases", "sessions", "state_meta", "system_prompts", "telegram_dm_topic_bindings",
     ),
     cedes_to=("HDB202", "HDB310", "HDB312"),
     noun=("session", "sessions"),

@@ -120,25 +120,27 @@ SELECT DISTINCT CAST(t.{column} AS BLOB) FROM {table} AS t WHERE t.{column} IS N
 
 -- name: prompts
 -- needs: sessions.system_prompt_hash sessions.tool_names system_prompts.hash
--- One row per stored prompt that one session uses alone: its digest.
-SELECT DISTINCT p.hash
-  FROM sessions AS s
-  JOIN system_prompts AS p ON p.hash IN (s.system_prompt_hash, s.tool_names)
- WHERE s.id = CAST(:session_id AS TEXT)
-   AND typeof(p.hash) = 'text'
-   AND NOT EXISTS (SELECT 1 FROM sessions AS o WHERE o.id <> s.id AND p.hash IN (o.system_prompt_hash, o.tool_names))
- ORDER BY p.hash;
+-- One row per stored prompt that one session uses alone: the session, the prompt's digest.
+SELECT CAST(min(u.id) AS BLOB), CAST(u.hash AS BLOB)
+  FROM (SELECT s.id, s.system_prompt_hash AS hash FROM sessions AS s WHERE s.system_prompt_hash IS NOT NULL
+        UNION
+        SELECT s.id, s.tool_names FROM sessions AS s WHERE s.tool_names IS NOT NULL) AS u
+  JOIN system_prompts AS p ON p.hash = u.hash
+ WHERE typeof(u.hash) = 'text'
+ GROUP BY u.hash
+HAVING count(*) = 1
+ ORDER BY u.hash;
 
 -- name: prompts
 -- needs: sessions.system_prompt_hash system_prompts.hash
 -- The same where sessions do not name their tools.
-SELECT DISTINCT p.hash
+SELECT CAST(min(s.id) AS BLOB), CAST(s.system_prompt_hash AS BLOB)
   FROM sessions AS s
   JOIN system_prompts AS p ON p.hash = s.system_prompt_hash
- WHERE s.id = CAST(:session_id AS TEXT)
-   AND typeof(p.hash) = 'text'
-   AND NOT EXISTS (SELECT 1 FROM sessions AS o WHERE o.id <> s.id AND o.system_prompt_hash = p.hash)
- ORDER BY p.hash;
+ WHERE typeof(s.system_prompt_hash) = 'text'
+ GROUP BY s.system_prompt_hash
+HAVING count(*) = 1
+ ORDER BY s.system_prompt_hash;
 
 -- name: remove
 -- Removes one session that holds nothing.

@@ -35,7 +35,7 @@ WITH marked AS MATERIALIZED (
 )
 SELECT CAST(k.id AS BLOB), k.started_at, s.messages, s.by_user, k.title IS NOT NULL
   FROM marked AS k
-  JOIN said AS s ON s.session_id = k.id
+ CROSS JOIN said AS s ON s.session_id = k.id
  WHERE s.by_user > 0
  ORDER BY k.id;
 
