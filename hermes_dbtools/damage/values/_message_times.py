@@ -63,13 +63,14 @@ def _message_finding(
     }
     prefix = {"divide": "", "interpolate": "unknown:"}.get(kind, f"{kind}:")
     key = f"{prefix}messages:{printable(session)}"
+    counted = f"{len(ids):,} message{'s' * (len(ids) != 1)}"
     report = Remedy("report", Safety.EXACT)
     remedies: tuple[Remedy, ...] = ()
     if statements:
         step = damage.step(
             key=key,
             answer=kind,
-            title=f"{kind} the times of {len(ids)} messages of {printable(session)}",
+            title=f"{kind} the times of {counted} of {printable(session)}",
             statements=statements,
             session_ids=(session,),
         )
@@ -80,7 +81,7 @@ def _message_finding(
         table="messages",
         key=key,
         kind=kind,
-        message=f"times of {len(ids)} messages: {words[kind]}",
+        message=f"times of {counted}: {words[kind]}",
         evidence={
             "session": printable(session),
             "values": len(ids),

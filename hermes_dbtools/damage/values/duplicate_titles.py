@@ -66,7 +66,7 @@ def _equal_finding(keeper: Value, others: list[tuple[int, Value]], *, indexed: b
         table="sessions",
         key=key,
         kind="equal",
-        message=f"{len(rows)} older sessions have its title",
+        message=f"{len(rows)} older {'session has' if len(rows) == 1 else 'sessions have'} its title",
         evidence={
             "sessions": len(rows) + 1,
             "older": [printable(session) for session in sessions[:20]],

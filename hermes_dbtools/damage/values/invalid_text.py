@@ -225,7 +225,9 @@ def _message_findings(context: ScanContext, session: Value, group: _Session) -> 
             table="messages",
             key=place if kind == "value" else f"key:{place}",
             kind=kind,
-            message=f"not UTF-8 in {words}: messages {min(ids)} to {max(ids)}",
+            message=f"not UTF-8 in {words}: ids {min(ids)} to {max(ids)}"
+            if len(ids) > 1
+            else f"not UTF-8 in {words}: id {ids[0]}",
             evidence={
                 "session": printable(session),
                 "columns": counts,
