@@ -50,12 +50,13 @@ ONLINE_LOCK_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    """How to apply. `now` is epoch seconds; `planners` are what the steps of the plan may belong to."""
+    """How to apply. `now` is epoch seconds; `lock_limit` seconds beside other processes; `planners` are what the steps of the plan may belong to."""
 
     online: bool = False
     backup: bool = True
     verify: bool = False
     now: float = field(default_factory=time.time)
+    lock_limit: float = ONLINE_LOCK_SECONDS
     on_step: Callable[[Step], None] = lambda _step: None
     planners: Planners = field(default_factory=lambda: PLANNERS)
 
@@ -69,7 +70,7 @@ def apply_plan(home: Home, plan: Plan, options: ApplyOptions | None = None) -> R
     options = options or ApplyOptions()
     state = database.examine(home.database)
     preflight.refuse_wrong_file(plan, state)
-    held = preflight.refuse_held(state, plan, options.online, ONLINE_LOCK_SECONDS)
+    held = preflight.refuse_held(state, plan, options.online, options.lock_limit)
     with database.repair_lock(state.path):
         database.read(home.database, lambda reading: preflight.check(reading, plan))
         preflight.refuse_little_space(state, plan, backup=options.backup)

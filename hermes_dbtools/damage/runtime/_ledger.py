@@ -10,7 +10,7 @@ from typing import Protocol
 
 from ... import retirement
 from ...model import Value
-from .._declare import Damage, ScanContext, text, whole
+from .._declare import Planner, ScanContext, text, whole
 from ..references._adoption import identity
 
 LISTS = ("api_turn_v1", "attachments_v1", "native_text_v1")
@@ -55,7 +55,7 @@ class LostSession:
     tombstoned: bool
 
 
-def lost_sessions(damage: Damage, context: ScanContext) -> list[LostSession]:
+def lost_sessions(damage: Planner, context: ScanContext) -> list[LostSession]:
     """Every session without a row that the ledger names, in the order of its id."""
     found = []
     for value, storage, admissions, workers, receipts, unfinished, unknown, tombstoned in damage.rows(
