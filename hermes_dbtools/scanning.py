@@ -43,6 +43,8 @@ UNREADABLE = ("empty", "zeroes", "wrong-header", "truncated")
 BETWEEN_SIGNALS = 1_000
 """Steps of SQLite's machine after which Python may look for a signal; a check of structure counts pages as steps."""
 
+NEEDS_DEEP = "needs --deep"
+
 Progress = Callable[[str], None]
 Target = str | bytes | Path | None
 
@@ -212,6 +214,9 @@ def _stage_results(
             continue
         if damage.code not in chosen:
             results.append(_result(damage, Status.SKIPPED, "not selected"))
+            continue
+        if damage.deep and not context.deep and not {damage.slug, damage.code}.intersection(options.select):
+            results.append(_result(damage, Status.SKIPPED, NEEDS_DEEP))
             continue
         progress(damage.slug)
         taken = set().union(*(claims.get(code, set()) for code in damage.cedes_to))

@@ -27,7 +27,7 @@ NOW = 1_790_000_000.0
 SITUATIONS = ("found", "repaired", "trap", "clean", "refused")
 FIELDS = {
     "name", "shape", "parts", "situation", "damage", "files", "choose", "allow_lossy", "max_rows",
-    "expect", "after", "holds", "refused", "now",
+    "expect", "after", "holds", "refused", "now", "deep",
 }  # fmt: skip
 
 
@@ -136,7 +136,9 @@ def _damaged(case: Case, folder: Path) -> Home:
 
 
 def _scan(home: Home, case: Case) -> DatabaseReport:
-    (report,) = scan((home.root,), ScanOptions(limit=None, now=case.now)).databases
+    (report,) = scan(
+        (home.root,), ScanOptions(limit=None, now=case.now, deep=case.table.get("deep", False))
+    ).databases
     assert report.error == ""
     unseen = [
         (result.code, result.reason) for result in report.results if result.status is Status.COULD_NOT_LOOK

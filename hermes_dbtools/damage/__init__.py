@@ -23,7 +23,13 @@ from .lineage import (
     placeholder_sessions,
     unmarked_branches,
 )
-from .media import dangling_image_references
+from .media import (
+    altered_images,
+    dangling_image_references,
+    foreign_image_paths,
+    inline_images,
+    undecodable_images,
+)
 from .references import (
     dangling_delegations,
     dangling_routing,
@@ -114,6 +120,10 @@ REGISTRY: tuple[Damage, ...] = (
     sentinel_messages.DAMAGE,
     missing_tool_names.DAMAGE,
     dangling_image_references.DAMAGE,
+    foreign_image_paths.DAMAGE,
+    altered_images.DAMAGE,
+    undecodable_images.DAMAGE,
+    inline_images.DAMAGE,
     stuck_executions.DAMAGE,
     stale_leases.DAMAGE,
     idempotency_leftovers.DAMAGE,

@@ -108,7 +108,8 @@ class Damage:
     `answers` are the choices with the default first; `("report",)` alone means that nothing is ever planned.
     `noun` names one and several findings; `sums` are evidence fields added up over all of them, with their unit.
     `needs` are the objects without which the class does not apply; `reads` the tables whose structure it relies on.
-    A finding is left to a class of `cedes_to` that reports the same row.
+    A finding is left to a class of `cedes_to` that reports the same row. A `deep` class costs much: it looks only with
+    `--deep`, or where it is selected by its own name.
     """
 
     code: str
@@ -126,6 +127,7 @@ class Damage:
     title: str
     sections: Mapping[str, str]
     find: Callable[[ScanContext], Iterable[Finding]]
+    deep: bool = False
 
     @property
     def path(self) -> str:
@@ -205,6 +207,7 @@ def declare(
     stage: Stage = "rows",
     noun: tuple[str, str] = ("finding", "findings"),
     sums: tuple[tuple[str, str], ...] = (),
+    deep: bool = False,
 ) -> Damage:
     """Make the class of a module: family and slug from its place, title and sections from its docstring.
 
@@ -214,7 +217,7 @@ def declare(
     title, sections = _sections(module, doc or "")
     return Damage(
         code, stem.replace("_", "-"), family, severity, safety, answers, needs, reads, cedes_to, stage, noun,
-        sums, title, sections, find,
+        sums, title, sections, find, deep,
     )  # fmt: skip
 
 

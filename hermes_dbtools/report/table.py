@@ -5,6 +5,7 @@ The first line says what the file is, the last lines say what to do next. Ids ar
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import PurePath
@@ -214,10 +215,11 @@ def _summary(results: Sequence[Result]) -> str:
     for status, word in (
         (Status.CLEAN, "clean"),
         (Status.NOT_APPLICABLE, "not applicable"),
-        (Status.SKIPPED, "not selected"),
     ):
         if count := sum(result.status is status for result in results):
             counts.append(f"{count} {word}")
+    skipped = Counter(result.reason for result in results if result.status is Status.SKIPPED)
+    counts.extend(f"{count} {reason}" for reason, count in sorted(skipped.items(), reverse=True))
     if blind := _blind(results):
         counts.append(f"could not look at {blind}")
     return " · ".join(counts)

@@ -1,0 +1,32 @@
+-- Images in messages. Which messages hold some the content pass says; what is an image of them is no question for SQL.
+
+-- name: placeholder
+-- Puts a line of text in the place of images in one message of several parts: :edits lists paths and parts. The content must be
+-- as long as it was found; it stands behind a NUL byte and a mark of five letters.
+WITH RECURSIVE
+  edited(number, body) AS (
+    SELECT 0, CAST(substr(CAST(m.content AS BLOB), 7) AS TEXT)
+      FROM messages AS m
+     WHERE m.id = :first
+    UNION ALL
+    SELECT edited.number + 1,
+           json_set(edited.body, json_extract(:edits, '$[' || edited.number || '][0]'),
+                    json(json_extract(:edits, '$[' || edited.number || '][1]')))
+      FROM edited
+     WHERE edited.number < json_array_length(:edits))
+UPDATE messages
+   SET content = (SELECT char(0) || 'json:' || edited.body
+                    FROM edited
+                   WHERE edited.number = json_array_length(:edits))
+ WHERE id BETWEEN :first AND :last
+   AND session_id = CAST(:session AS TEXT)
+   AND octet_length(content) = :size
+   AND json_valid(CAST(substr(CAST(content AS BLOB), 7) AS TEXT));
+
+-- name: placeholder-rows
+-- One row: the message that `placeholder` would change, and its bytes.
+SELECT m.id, octet_length(m.content)
+  FROM messages AS m
+ WHERE m.id BETWEEN :first AND :last
+   AND m.session_id = CAST(:session AS TEXT)
+   AND octet_length(m.content) = :size;
