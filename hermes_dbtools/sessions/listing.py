@@ -1,0 +1,146 @@
+"""List the sessions of a store with their state, and why upstream's lists leave some out; changes nothing."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from .. import guard, visibility
+from ..damage._declare import ScanContext, text, whole
+from ..home import Home
+from ..model import LiveSession, Value
+from .reading import look
+
+FILE = "sessions/list"
+
+KINDS = ("root", "branch", "delegate", "continuation", "reset", "child")
+"""How a session hangs under its parent; `child`: nothing of its own says why it is one."""
+
+STATES = ("live", "open", "closed", "archived")
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One session. Times are epoch seconds, None where the row holds none that can be one.
+
+    `reason` says why it is live, or how it was closed; `hidden` why upstream's lists do not show it, or ''.
+    """
+
+    id: Value
+    source: str
+    kind: str
+    parent: Value
+    title: str
+    started_at: float | None
+    ended_at: float | None
+    messages: int
+    state: str
+    reason: str
+    holder: str = ""
+    expires_at: float | None = None
+    hidden: str = ""
+    shown_as: Value = None
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which sessions are asked for; an empty field asks for all. `hidden`: only those that upstream's lists leave out."""
+
+    sources: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+    hidden: bool = False
+    now: float = field(default_factory=time.time)
+
+
+def list_sessions(home: Home, filters: Filters | None = None) -> tuple[Listed, ...]:
+    """The sessions of a home, newest first. Raises CouldNotLook where the file cannot be read."""
+    filters = filters or Filters()
+    return look(home, filters.now, lambda context: tuple(_wanted(listed(context), filters)))
+
+
+def listed(context: ScanContext) -> list[Listed]:
+    """Every session, newest first."""
+    live = guard.live_sessions(
+        context.connection,
+        context.shape,
+        home=context.home,
+        now=context.now,
+        held=context.file.holders.held,
+    )
+    standings = visibility.standings(context.connection, context.has)
+    return [_listed(row, live, standings) for row in context.rows(FILE, "sessions")]
+
+
+def _wanted(sessions: Iterable[Listed], filters: Filters) -> Iterable[Listed]:
+    for one in sessions:
+        if (
+            (not filters.sources or one.source in filters.sources)
+            and (not filters.kinds or one.kind in filters.kinds)
+            and (not filters.states or one.state in filters.states)
+            and (not filters.hidden or one.hidden)
+        ):
+            yield one
+
+
+def _listed(
+    row: tuple[Value, ...], live: guard.LiveSessions, standings: dict[Value, visibility.Standing]
+) -> Listed:
+    key, source, parent, title, started, ended, end_reason, count, archived, kind = row
+    session_id = text(key)
+    found = live.get(session_id)
+    word = words(source)
+    standing = standings.get(session_id)
+    state, reason = _state(found, ended, words(end_reason), archived)
+    return Listed(
+        session_id,
+        word,
+        str(kind),
+        text(parent),
+        words(title),
+        moment(started),
+        moment(ended),
+        whole(count),
+        state,
+        reason,
+        found.holder if found else "",
+        found.expires_at if found else None,
+        _hidden(word, standing),
+        standing.shown_as if standing else None,
+    )
+
+
+def _state(live: LiveSession | None, ended: Value, end_reason: str, archived: Value) -> tuple[str, str]:
+    if live is not None:
+        return "live", live.reason
+    if archived:
+        return "archived", ""
+    return ("open", "") if ended is None else ("closed", end_reason)
+
+
+def _hidden(source: str, standing: visibility.Standing | None) -> str:
+    if standing is None or standing.shown:
+        if source in visibility.HELPERS:
+            return f"lists leave out sessions of source {source}"
+        return ""
+    reasons = "; ".join(rule.sentence for rule in standing.rules)
+    if standing.through is None:
+        return reasons
+    return f"of {words(standing.through)}, which it belongs to: {reasons}"
+
+
+def words(value: Value) -> str:
+    """A value as text that can be shown: bytes that are no UTF-8 as an id is written."""
+    value = text(value)
+    if isinstance(value, bytes):
+        return f"hex:{value.hex()}"
+    return "" if value is None else str(value)
+
+
+def moment(value: Value) -> float | None:
+    """A time, where the value can be one."""
+    if isinstance(value, int | float) and math.isfinite(value) and 0 < value < 4.2e9:
+        return float(value)
+    return None
