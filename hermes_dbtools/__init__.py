@@ -14,13 +14,31 @@ if TYPE_CHECKING:
     from .apply import apply_plan
     from .plan import make_plan
     from .scanning import scan
+    from .sessions.api import Deletion, SessionActive, delete_sessions
     from .undoing import undo
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__", "apply_plan", "make_plan", "scan", "undo"]
+__all__ = [
+    "Deletion",
+    "SessionActive",
+    "__version__",
+    "apply_plan",
+    "delete_sessions",
+    "make_plan",
+    "scan",
+    "undo",
+]
 
-_PLACES = {"apply_plan": ".apply", "make_plan": ".plan", "scan": ".scanning", "undo": ".undoing"}
+_PLACES = {
+    "Deletion": ".sessions.api",
+    "SessionActive": ".sessions.api",
+    "apply_plan": ".apply",
+    "delete_sessions": ".sessions.api",
+    "make_plan": ".plan",
+    "scan": ".scanning",
+    "undo": ".undoing",
+}
 
 
 def __getattr__(name: str) -> object:

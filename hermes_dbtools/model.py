@@ -276,6 +276,26 @@ class Receipt(msgspec.Struct, frozen=True):
     trash: tuple[FileTrash, ...] = ()
 
 
+class Deletion(msgspec.Struct, frozen=True):
+    """What a delete of sessions did. Each list is in the order asked; ids are whole.
+
+    `deleted` are the asked sessions that are gone, `also_deleted` what went with them; `skipped_active` are live,
+    `skipped` may not be deleted for another reason, `missing` have no row. `receipts` take it back, the last one first.
+    """
+
+    deleted: tuple[str, ...] = ()
+    also_deleted: tuple[str, ...] = ()
+    skipped_active: tuple[LiveSession, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    missing: tuple[str, ...] = ()
+    receipts: tuple[Receipt, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a session was left alone, else 0."""
+        return 1 if self.skipped_active or self.skipped else 0
+
+
 class ToolError(Exception):
     """An expected failure: its text is the one line an operator reads; `exit_code` is what the process returns."""
 

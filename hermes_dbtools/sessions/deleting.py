@@ -15,7 +15,7 @@ from .. import lock_estimate, repairing
 from ..apply import ApplyOptions, apply_plan
 from ..damage._declare import printable
 from ..home import Home
-from ..model import Active, BecameLive, LiveSession, Receipt, Refused, Skipped, StalePlan
+from ..model import Active, BecameLive, Deletion, LiveSession, Receipt, Refused, Skipped, StalePlan
 from ..plan import rows_removed
 from .looking import Look, active_line, look
 
@@ -66,8 +66,8 @@ class DeleteOptions:
     now: float | None = None
 
 
-def delete_all(home: Home, ids: Iterable[str], options: DeleteOptions) -> Outcome:
-    """Delete sessions by their whole ids; those that may not go are named in the outcome.
+def delete_all(home: Home, ids: Iterable[str], options: DeleteOptions) -> Deletion:
+    """Delete sessions by their whole ids, and say what was done; those that may not go are left alone.
 
     Raises what `apply_plan` raises where nothing was changed by the transaction that failed; earlier ones stay.
     """
@@ -79,9 +79,15 @@ def delete_all(home: Home, ids: Iterable[str], options: DeleteOptions) -> Outcom
     for group in _groups(first):
         _delete_group(home, group, options, outcome)
     gone = {*outcome.deleted, *outcome.taken_along}
-    outcome.deleted = [one for one in asked if one in gone]
-    outcome.taken_along = [one for one in outcome.taken_along if one not in set(asked)]
-    return outcome
+    known = frozenset(asked)
+    return Deletion(
+        deleted=tuple(one for one in asked if one in gone),
+        also_deleted=tuple(one for one in outcome.taken_along if one not in known),
+        skipped_active=tuple(outcome.active[one] for one in asked if one in outcome.active),
+        skipped=tuple(outcome.refused[one] for one in asked if one in outcome.refused),
+        missing=tuple(outcome.missing),
+        receipts=tuple(outcome.receipts),
+    )
 
 
 def refuse_active(seen: Look) -> None:
@@ -92,6 +98,14 @@ def refuse_active(seen: Look) -> None:
         raise SessionActive(seen.active[0])
     if seen.refused:
         raise Refused(f"{seen.refused[0].key}: {seen.refused[0].reason}; nothing was changed")
+
+
+def refuse_left(done: Deletion) -> None:
+    """The same for a delete of one session that was left alone in the end."""
+    if done.skipped_active and not done.deleted:
+        raise SessionActive(done.skipped_active[0])
+    if done.skipped and not done.deleted:
+        raise Refused(f"{done.skipped[0].key}: {done.skipped[0].reason}; nothing was changed")
 
 
 def _delete_group(home: Home, group: tuple[str, ...], options: DeleteOptions, outcome: Outcome) -> None:

@@ -22,11 +22,13 @@ from .targets import Lineages, read_lineages
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What would be deleted, and what would not. `missing` are ids without a row; `active` has one entry for each root.
+    """What would be deleted, and what would not.
 
+    `asked` are whole ids, `missing` those without a row; `active` and `refused` have one entry for each root that stays.
     `lock_seconds` is the estimate of the time under the write lock; `held` says that others have the file open.
     """
 
+    asked: tuple[str, ...]
     plan: Plan
     planners: Mapping[str, Planner]
     active: tuple[LiveSession, ...]
@@ -116,6 +118,7 @@ def _look(context: ScanContext, asked: tuple[str, ...], *, whole_chain: bool) ->
         max_rows=sum(rows_removed(step) for step in steps),
     )
     return Look(
+        asked=asked,
         plan=plan,
         planners={delete.CODE: delete.operation(request)},
         active=tuple(active.values()),
