@@ -83,9 +83,9 @@ def read(path: Path | str | bytes, body: Callable[[Reading], T], *, pause_writer
 
 def verify_file(path: Path | str | bytes) -> Verification:
     """Check the database itself as `verify_copy` does a copy. Raises CouldNotLook; damage is listed."""
-    problems = read(path, lambda reading: whole_file(reading.connection))
+    problems, search_pages = read(path, lambda reading: whole_file(reading.connection))
     unreadable, search_problems, rows = read(path, lambda reading: tables(reading.connection))
-    return Verification((*problems, *unreadable), search_problems, rows)
+    return Verification((*problems, *unreadable), (*search_pages, *search_problems), rows)
 
 
 def problem_line(state: FileState) -> str:

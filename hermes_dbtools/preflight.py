@@ -85,7 +85,7 @@ def check(reading: database.Reading, plan: Plan) -> None:
 def back_up(home: Home, target: Path) -> None:
     """Copy the database to `target` and verify the copy. Raises Refused, and removes the copy, when it is not sound."""
     counts = database.read(home.database, lambda reading: _copy(reading, target))
-    verification = database.verify_copy(target)
+    verification = database.verify_copy(target, search=False)
     problems = _structural(verification.problems)
     if not problems and dict(verification.rows) == counts:
         return
@@ -96,12 +96,12 @@ def back_up(home: Home, target: Path) -> None:
 
 def refuse_damaged_file(home: Home) -> None:
     """Raise Refused unless the whole file passes `quick_check`, search findings apart."""
-    _refuse_damage(database.read(home.database, lambda reading: whole_file(reading.connection)))
+    _refuse_damage(database.read(home.database, lambda reading: whole_file(reading.connection)[0]))
 
 
 def refuse_damaged_copy(path: Path) -> None:
     """The same for a private copy."""
-    _refuse_damage(database.verify_copy(path).problems)
+    _refuse_damage(database.verify_copy(path, search=False).problems)
 
 
 def _refuse_damage(lines: Iterable[str]) -> None:
@@ -120,7 +120,7 @@ def _structural(problems: Iterable[str]) -> list[str]:
 def _copy(reading: database.Reading, target: Path) -> dict[str, int]:
     target.unlink(missing_ok=True)  # an immutable read may begin again
     database.copy_database(reading.connection, target)
-    return tables(reading.connection)[2]
+    return tables(reading.connection, search=False)[2]
 
 
 def _refuse_unrecorded_cascades(plan: Plan, shape: Shape) -> None:

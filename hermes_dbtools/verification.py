@@ -7,6 +7,7 @@ broken configuration would end it, even before it has begun. The other asks each
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,8 @@ import apsw
 
 from . import queries
 from .connections import open_private
+
+_TREE = re.compile(r"Tree (\d+)\b")
 
 PROBLEM_LIMIT = 1_000
 """Lines of `quick_check` asked for; without a number it stops at 100."""
@@ -32,32 +35,53 @@ class Verification:
     rows: Mapping[str, int]
 
 
-def verify_copy(path: Path) -> Verification:
-    """Check a copy that no other process has open and that has no `-wal`. Damage is listed, not raised."""
+def verify_copy(path: Path, *, search: bool = True) -> Verification:
+    """Check a copy that no other process has open and that has no `-wal`. Damage is listed, not raised.
+
+    Without `search` the contents of full-text indexes are not read: that costs many times the rest.
+    """
     try:
         structure, contents = open_private(path), open_private(path)
     except apsw.Error as error:
         return Verification((f"{path.name}: {error}",), (), {})
     try:
-        problems = whole_file(structure)
-        unreadable, search_problems, rows = tables(contents)
+        problems, search_pages = whole_file(structure)
+        unreadable, search_problems, rows = tables(contents, search=search)
     finally:
         structure.close()
         contents.close()
-    return Verification((*problems, *unreadable), search_problems, rows)
+    return Verification((*problems, *unreadable), (*search_pages, *search_problems), rows)
 
 
-def whole_file(connection: apsw.Connection) -> tuple[str, ...]:
-    """The problems that `quick_check` finds in the pages of the whole file.
+def whole_file(connection: apsw.Connection) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The problems that `quick_check` finds in the pages of the whole file, those of search indexes apart.
 
     The connection must not have used a virtual table yet, and can use none afterwards.
     """
     connection.drop_modules(())
-    return _lines(connection, f"PRAGMA quick_check({PROBLEM_LIMIT})")
+    lines = [
+        line
+        for text in _lines(connection, f"PRAGMA quick_check({PROBLEM_LIMIT})")
+        for line in text.splitlines()
+    ]
+    try:
+        trees = {root for (root,) in connection.execute(queries.statement("database", "search-trees"))}
+    except apsw.Error:
+        trees = set()
+    search = tuple(line for line in lines if (tree := _TREE.match(line)) and int(tree.group(1)) in trees)
+    problems = tuple(line for line in lines if line not in search)
+    if search and len(problems) == 1 and problems[0] == lines[-1]:
+        # The check stopped at the damaged page, so it says nothing about the pages behind it.
+        return (f"a page of a search index is damaged and ended the check ({problems[0]})",), search
+    if search and len(lines) >= PROBLEM_LIMIT:
+        return (*problems, f"more than {PROBLEM_LIMIT:,} problems: not all were listed"), search
+    return problems, search
 
 
-def tables(connection: apsw.Connection) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, int]]:
-    """Tables that cannot be counted, problems of virtual tables, and the rows of each ordinary table."""
+def tables(
+    connection: apsw.Connection, *, search: bool = True
+) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, int]]:
+    """Tables that cannot be counted, problems of virtual tables (if asked), and the rows of each ordinary table."""
     problems: list[str] = []
     rows: dict[str, int] = {}
     try:
@@ -73,8 +97,8 @@ def tables(connection: apsw.Connection) -> tuple[tuple[str, ...], tuple[str, ...
             rows[table] = int(count)
         except apsw.Error as error:
             problems.append(f"{table}: {error}")
-    search = [line for table in virtual for line in _virtual_table(connection, table)]
-    return tuple(problems), tuple(search), rows
+    found = [line for table in virtual for line in _virtual_table(connection, table)] if search else []
+    return tuple(problems), tuple(found), rows
 
 
 def _virtual_table(connection: apsw.Connection, table: str) -> tuple[str, ...]:

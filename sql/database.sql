@@ -17,3 +17,13 @@ SELECT name
 -- name: count
 -- How many rows the table has; {table} is its quoted name.
 SELECT count(*) FROM {table};
+
+-- name: search-trees
+-- One row per tree that belongs to a full-text index: its root page. A damaged page there is no damage of the rows.
+SELECT DISTINCT part.rootpage
+  FROM sqlite_schema AS search
+  JOIN sqlite_schema AS part
+    ON part.tbl_name IN (search.name || '_data', search.name || '_idx', search.name || '_content',
+                         search.name || '_docsize', search.name || '_config')
+ WHERE search.sql LIKE 'CREATE VIRTUAL TABLE%USING%fts5%' AND part.rootpage > 0
+ ORDER BY part.rootpage;

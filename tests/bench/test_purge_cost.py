@@ -16,6 +16,8 @@ pytestmark = pytest.mark.bench
 MESSAGES = 200_000
 SESSIONS = 1_000
 DEAD = 940
+CONTENT_BYTES = 4_000
+"""Of a message, as in the public report this class is made for: 158 MB of text in 39,055 messages."""
 
 PLAIN_DELETE = """
 import apsw, sys, time
@@ -44,9 +46,9 @@ def orphaned(source: Path, folder: Path) -> Path:
 
 
 def test_a_purge_is_eight_times_faster_than_deleting_with_triggers(
-    built: Callable[[int, int], Path], tmp_path: Path, figure: Callable[[str], None]
+    built: Callable[..., Path], tmp_path: Path, figure: Callable[[str], None]
 ) -> None:
-    source = built(MESSAGES, SESSIONS)
+    source = built(MESSAGES, SESSIONS, CONTENT_BYTES)
     removed = MESSAGES // SESSIONS * DEAD
     plain = timed(PLAIN_DELETE, str(orphaned(source, tmp_path / "plain")))
     path = orphaned(source, tmp_path / "purged")
@@ -61,7 +63,7 @@ def test_a_purge_is_eight_times_faster_than_deleting_with_triggers(
     assert back.code == 0, back.out
     locked = receipt["lock_seconds"]
     figure(
-        f"purge of {removed:,} of {MESSAGES:,} messages: {locked:.1f} s under the lock, {done.seconds:.1f} s in all with"
+        f"purge of {removed:,} of {MESSAGES:,} messages of {CONTENT_BYTES:,} bytes: {locked:.1f} s under the lock, {done.seconds:.1f} s in all with"
         f" backup and scans; plain DELETE with triggers {plain:.1f} s ({plain / locked:.1f} x);"
         f" peak memory {done.peak_bytes / 1e6:.0f} MB, of the undo {back.peak_bytes / 1e6:.0f} MB in {back.seconds:.1f} s"
     )

@@ -34,7 +34,7 @@ connection.execute("PRAGMA quick_check").fetchall()
 print(time.perf_counter() - started)
 """
 
-Built = Callable[[int, int], Path]
+Built = Callable[..., Path]
 Figure = Callable[[str], None]
 
 
