@@ -59,11 +59,8 @@ def whole_file(connection: apsw.Connection) -> tuple[tuple[str, ...], tuple[str,
     The connection must not have used a virtual table yet, and can use none afterwards.
     """
     connection.drop_modules(())
-    lines = [
-        line
-        for text in _lines(connection, f"PRAGMA quick_check({PROBLEM_LIMIT})")
-        for line in text.splitlines()
-    ]
+    found = _lines(connection, f"PRAGMA quick_check({PROBLEM_LIMIT})")
+    lines = [line for text in found for line in text.splitlines() if not line.startswith("*** in database")]
     try:
         trees = {root for (root,) in connection.execute(queries.statement("database", "search-trees"))}
     except apsw.Error:
