@@ -131,8 +131,6 @@ def _messages(context: ScanContext) -> Iterator[Finding]:
 
 
 def _handoffs(context: ScanContext) -> Iterator[Finding]:
-    if not context.has("sessions.handoff_state"):
-        return
     bindings: dict[str, Value] = {"idle_since": context.now - HANDOFF_SECONDS}
     for session, is_known, state in DAMAGE.rows(context, "handoffs", bindings):
         session_id = text(session)
@@ -153,8 +151,6 @@ def _handoffs(context: ScanContext) -> Iterator[Finding]:
 
 
 def _prompts(context: ScanContext) -> Iterator[Finding]:
-    if not context.has("system_prompts.prompt"):
-        return
     for row, named, prompt in DAMAGE.rows(context, "prompts"):
         if isinstance(prompt, bytes) and isinstance(named, bytes) and not utf8.broken(prompt):
             digest = hashlib.sha256(prompt).hexdigest()
@@ -165,8 +161,6 @@ def _prompts(context: ScanContext) -> Iterator[Finding]:
 
 
 def _started_twice(context: ScanContext) -> Iterator[Finding]:
-    if not context.has("session_admissions.status"):
-        return
     for session, count in DAMAGE.rows(context, "started-twice"):
         session_id = text(session)
         yield DAMAGE.finding(
@@ -180,8 +174,6 @@ def _started_twice(context: ScanContext) -> Iterator[Finding]:
 
 
 def _last_receipts(context: ScanContext) -> Iterator[Finding]:
-    if not (context.has("worker_executions.last_sequence") and context.has("worker_receipts.sequence")):
-        return
     for execution, session, last, newest in DAMAGE.rows(context, "last-receipts"):
         yield DAMAGE.finding(
             table="worker_executions",

@@ -9,7 +9,8 @@ SELECT held.highest, min(CASE WHEN typeof(q.seq) IN ('integer', 'real') THEN q.s
  WHERE held.highest > 0
  GROUP BY held.highest
 HAVING count(q.rowid) = 0
-    OR count(CASE WHEN CAST(q.seq AS INTEGER) >= held.highest THEN NULL ELSE q.rowid END) > 0;
+    OR count(CASE WHEN CAST(q.seq AS INTEGER) >= held.highest THEN NULL ELSE q.rowid END) > 0
+ ORDER BY held.highest;
 
 -- name: raise
 -- Raises the counter to the highest id; one that is there already stays.

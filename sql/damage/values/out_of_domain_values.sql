@@ -45,7 +45,7 @@ SELECT m.id, CAST(m.session_id AS BLOB)
  ORDER BY m.id;
 
 -- name: handoffs
--- needs: sessions.last_activity_at
+-- needs: sessions.handoff_state sessions.last_activity_at
 -- One row per session whose hand-over is in a state that no release writes, or has not ended although the session is idle: session,
 -- whether the state is known, the state where it is.
 SELECT CAST(s.id AS BLOB), s.handoff_state IN ('pending', 'running'),
@@ -60,6 +60,7 @@ SELECT CAST(s.id AS BLOB), s.handoff_state IN ('pending', 'running'),
  ORDER BY s.id;
 
 -- name: handoffs
+-- needs: sessions.handoff_state
 -- The same for files that do not say when a session was last active.
 SELECT CAST(s.id AS BLOB), s.handoff_state IN ('pending', 'running'),
        CASE WHEN s.handoff_state IN ('pending', 'running') THEN s.handoff_state END
@@ -73,6 +74,7 @@ SELECT CAST(s.id AS BLOB), s.handoff_state IN ('pending', 'running'),
  ORDER BY s.id;
 
 -- name: prompts
+-- needs: system_prompts
 -- One row per prompt: row, the hash that names it, its bytes.
 SELECT p.rowid, CAST(p.hash AS BLOB), CAST(p.prompt AS BLOB)
   FROM system_prompts AS p
@@ -80,6 +82,7 @@ SELECT p.rowid, CAST(p.hash AS BLOB), CAST(p.prompt AS BLOB)
  ORDER BY p.rowid;
 
 -- name: started-twice
+-- needs: session_admissions
 -- One row per session in which more than one input is started: session, inputs.
 SELECT CAST(a.target_session_id AS BLOB), count(*)
   FROM session_admissions AS a
@@ -89,6 +92,7 @@ HAVING count(*) > 1
  ORDER BY a.target_session_id;
 
 -- name: last-receipts
+-- needs: worker_executions worker_receipts
 -- One row per worker whose last step is not its newest receipt: worker, session, both numbers (NULL for one that is none).
 SELECT CAST(w.execution_id AS BLOB), CAST(w.session_id AS BLOB),
        CASE WHEN typeof(w.last_sequence) = 'integer' THEN w.last_sequence END,
