@@ -1,4 +1,4 @@
-"""`hermes-dbtools sessions`: the group of commands on the store's sessions; each is a module `sessions_<name>`, loaded when asked."""
+"""`hermes-dbtools sessions`: the group of commands on the store's sessions; each is a module, loaded when asked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from .options import epilog
 
-COMMANDS = ("delete",)
+COMMANDS = ("delete", "prune")
 """Every command of the group in the order of the help."""
 
 

@@ -54,6 +54,17 @@ def deletion_text(done: Deletion) -> str:
     return "\n".join(lines) + "\n"
 
 
+def spared_text(pinned: int, half_matched: int) -> str:
+    """How many lineages with a match a prune leaves alone, besides the live ones."""
+    lines = []
+    if pinned:
+        lines.append(f"spared: {pinned:,} pinned {'lineage' if pinned == 1 else 'lineages'}")
+    if half_matched:
+        words = "lineage" if half_matched == 1 else "lineages"
+        lines.append(f"spared: {half_matched:,} {words} of which only a part matches")
+    return "".join(f"{line}\n" for line in lines)
+
+
 def active_text(live: LiveSession) -> str:
     """A live session in one line."""
     holder = f", {live.holder}" if live.holder else ""

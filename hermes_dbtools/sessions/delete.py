@@ -8,7 +8,7 @@ detached, then the rows. A last step removes the stored prompts that nobody uses
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .. import queries
@@ -62,10 +62,14 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Which sessions are to go; `roots` are whole ids, each once."""
+    """Which sessions are to go; `roots` are whole ids, each once.
+
+    `only` says which roots may still go, asked again inside the transaction.
+    """
 
     roots: tuple[str, ...]
     whole_chain: bool = False
+    only: Callable[[ScanContext], Collection[str]] | None = None
 
 
 def operation(request: Request) -> Operation:
@@ -93,8 +97,7 @@ def refusals(context: ScanContext, request: Request) -> dict[str, str]:
 
 
 def _find(planner: Operation, context: ScanContext, request: Request) -> Iterator[Finding]:
-    known = there(context, request.roots)
-    roots = [root for root in request.roots if root in known]
+    roots = standing(context, request)
     found = trees(read_lineages(context), roots, whole_chain=request.whole_chain)
     holdings = {root: Holding(tuple(str(one) for one in tree)) for root, tree in found.items()}
     if not holdings:
@@ -107,6 +110,13 @@ def _find(planner: Operation, context: ScanContext, request: Request) -> Iterato
     hashes = [row[0] for row in planner.rows(context, "prompts")]
     if hashes:
         yield _prompts(hashes)
+
+
+def standing(context: ScanContext, request: Request) -> tuple[str, ...]:
+    """The roots that have a row and may still go."""
+    known = there(context, request.roots)
+    allowed = known if request.only is None else known & set(request.only(context))
+    return tuple(root for root in request.roots if root in allowed)
 
 
 def _fill(context: ScanContext, holdings: Mapping[str, Holding]) -> None:

@@ -17,7 +17,7 @@ from ..damage._declare import printable
 from ..home import Home
 from ..model import Active, BecameLive, Deletion, LiveSession, Receipt, Refused, Skipped, StalePlan
 from ..plan import rows_removed
-from .looking import Look, active_line, look
+from .looking import Look, Only, active_line, look
 
 GROUP_SECONDS = 1.0
 """Estimated seconds under the lock of one transaction beside others. A store waits 1 s at a time and tries 15 times."""
@@ -59,11 +59,15 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """How to delete. `backup` copies and verifies the whole file before the first transaction."""
+    """How to delete. `backup` copies and verifies the whole file before the first transaction.
+
+    `only` says, inside each transaction, which sessions may still go.
+    """
 
     whole_chain: bool = False
     backup: bool = False
     now: float | None = None
+    only: Only = None
 
 
 def delete_all(home: Home, ids: Iterable[str], options: DeleteOptions) -> Deletion:
@@ -140,7 +144,7 @@ def _how(options: DeleteOptions, seen: Look, *, backup: bool) -> ApplyOptions:
 
 
 def _looked(home: Home, ids: tuple[str, ...], options: DeleteOptions) -> Look:
-    return look(home, ids, whole_chain=options.whole_chain, now=options.now)
+    return look(home, ids, whole_chain=options.whole_chain, now=options.now, only=options.only)
 
 
 def _note(outcome: Outcome, seen: Look) -> None:

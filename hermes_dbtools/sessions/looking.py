@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from .. import database, lock_estimate
@@ -18,6 +18,8 @@ from ..structure import Gate
 from . import delete
 from .ids import resolve, there
 from .targets import Lineages, read_lineages
+
+Only = Callable[[ScanContext], Collection[str]] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,10 @@ def look(
     whole_chain: bool = False,
     now: float | None = None,
     words: bool = False,
+    only: Only = None,
 ) -> Look:
-    """Look at a delete of these sessions at `now` (epoch seconds). With `words` an id may be its beginning.
+    """Look at a delete of these sessions at `now` (epoch seconds). With `words` an id may be its beginning;
+    `only` says which may still go.
 
     Raises CouldNotLook for a file that cannot be read, Refused for one that may not be changed, UsageError for a word
     that means no session.
@@ -75,7 +79,7 @@ def look(
             raise Refused(f"{shape.newer}: this file is report-only; update hermes-dbtools")
         context = ScanContext(reading.connection, shape, home, state, Gate(), moment)
         chosen = resolve(context, asked) if words else asked
-        return _look(context, chosen, whole_chain=whole_chain)
+        return _look(context, delete.Request(chosen, whole_chain, only))
 
     return database.read(home.database, read)
 
@@ -91,14 +95,15 @@ def active_line(live: LiveSession) -> str:
     return f"{live.reason}{holder}{until}"
 
 
-def _look(context: ScanContext, asked: tuple[str, ...], *, whole_chain: bool) -> Look:
+def _look(context: ScanContext, request: delete.Request) -> Look:
     state = context.file
     held = state.holders.held
+    asked, whole_chain = request.roots, request.whole_chain
     known = there(context, asked)
-    roots = tuple(one for one in asked if one in known)
+    roots = delete.standing(context, request)
     live = live_sessions(context.connection, context.shape, home=context.home, now=context.now, held=held)
     active = _active(read_lineages(context), roots, live, whole_chain=whole_chain) if live else {}
-    request = delete.Request(tuple(root for root in roots if root not in active), whole_chain)
+    request = replace(request, roots=tuple(root for root in roots if root not in active))
     reasons = delete.refusals(context, request)
     request = replace(request, roots=tuple(root for root in request.roots if root not in reasons))
     steps, request = _steps(context, request, reasons)
