@@ -17,8 +17,8 @@ Repair
 ------
 Nothing is changed unless it is chosen. `complete` writes the part that is missing or wrong: as the end the time
 of the newest message (the start where there is none), but no later than the start of the first continuation or
-branch, which lists compare with it; as the reason the words completed_by_dbtools. To reopen the session
-instead, see the runbook.
+branch, which lists compare with it; as the reason the words completed_by_dbtools. An end without a reason that
+messages have overtaken moves to the newest of them. To reopen the session instead, see the runbook.
 
 Safety
 ------
@@ -81,7 +81,8 @@ def _complete(
 ) -> Remedy:
     was = moment(stored)
     bindings: dict[str, Value] = {"session_id": session_id, "was": stored}
-    wrong_end = was is None or (started is not None and was < started - 5)
+    overtaken = reasonless and was is not None and newest is not None and newest > was + 60
+    wrong_end = was is None or overtaken or (started is not None and was < started - 5)
     if wrong_end:
         bindings["ended_at"] = min((at for at in (newest, child) if at is not None), default=started)
     if reasonless:

@@ -72,7 +72,7 @@ UPDATE sessions
    AND coalesce(end_reason, '') = '';
 
 -- name: complete-both
--- Gives one session that has no reason, and an end before its start, both.
+-- Gives one session that has no reason, and an end before its start or its newest message, both.
 UPDATE sessions
    SET ended_at = :ended_at, end_reason = :end_reason
  WHERE id = CAST(:session_id AS TEXT)
