@@ -8,7 +8,7 @@ import click
 
 from .options import epilog
 
-COMMANDS = ("delete", "prune")
+COMMANDS = ("list", "show", "delete", "export", "prune", "rebuild")
 """Every command of the group in the order of the help."""
 
 

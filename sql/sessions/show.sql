@@ -68,3 +68,10 @@ SELECT m.id, NULL, CAST(m.content AS BLOB)
  WHERE m.session_id = CAST(:id AS TEXT)
    AND (instr(m.content, '[Image attached') OR instr(m.content, '@image:'))
  ORDER BY m.id;
+
+-- name: routes
+-- needs: gateway_routing.entry_json
+-- How many chat routes lead to a session, and their bytes.
+SELECT count(*), total(octet_length(r.entry_json))
+  FROM gateway_routing AS r
+ WHERE CASE WHEN typeof(r.entry_json) = 'text' AND json_valid(r.entry_json) THEN json_extract(r.entry_json, '$.session_id') END = :id;
