@@ -1,5 +1,6 @@
 -- Results of tool calls that do not name their tool, and the calls of their session that do. A list of calls may be encoded
 -- twice. UNION leaves one row for each id and tool, so an id that calls of two tools share has two rows and is left alone.
+-- CROSS JOIN: SQLite takes the messages one by one, each with a look into an index of the tools, and not the other way about.
 
 -- name: find
 -- needs: messages.active
@@ -15,11 +16,11 @@ WITH
      WHERE a.session_id = CAST(:session AS TEXT)
        AND a.tool_calls IS NOT NULL),
   named(call, tool) AS (
-    SELECT json_extract(calls.list, c.fullkey || '.call_id'), json_extract(calls.list, c.fullkey || '.function.name')
+    SELECT CAST(json_extract(calls.list, c.fullkey || '.call_id') AS TEXT), json_extract(calls.list, c.fullkey || '.function.name')
       FROM calls
      INNER JOIN json_each(calls.list) AS c
     UNION
-    SELECT json_extract(calls.list, c.fullkey || '.id'), json_extract(calls.list, c.fullkey || '.function.name')
+    SELECT CAST(json_extract(calls.list, c.fullkey || '.id') AS TEXT), json_extract(calls.list, c.fullkey || '.function.name')
       FROM calls
      INNER JOIN json_each(calls.list) AS c),
   tools(call, tool) AS MATERIALIZED (
@@ -32,7 +33,7 @@ WITH
        AND min(tool) <> '')
 SELECT count(*), min(m.id), max(m.id)
   FROM messages AS m
- INNER JOIN tools AS t ON t.call = m.tool_call_id
+ CROSS JOIN tools AS t ON t.call = m.tool_call_id
  WHERE m.session_id = CAST(:session AS TEXT)
    AND m.role = 'tool'
    AND coalesce(m.tool_name, '') = ''
@@ -51,11 +52,11 @@ WITH
      WHERE a.session_id = CAST(:session AS TEXT)
        AND a.tool_calls IS NOT NULL),
   named(call, tool) AS (
-    SELECT json_extract(calls.list, c.fullkey || '.call_id'), json_extract(calls.list, c.fullkey || '.function.name')
+    SELECT CAST(json_extract(calls.list, c.fullkey || '.call_id') AS TEXT), json_extract(calls.list, c.fullkey || '.function.name')
       FROM calls
      INNER JOIN json_each(calls.list) AS c
     UNION
-    SELECT json_extract(calls.list, c.fullkey || '.id'), json_extract(calls.list, c.fullkey || '.function.name')
+    SELECT CAST(json_extract(calls.list, c.fullkey || '.id') AS TEXT), json_extract(calls.list, c.fullkey || '.function.name')
       FROM calls
      INNER JOIN json_each(calls.list) AS c),
   tools(call, tool) AS MATERIALIZED (
@@ -68,7 +69,7 @@ WITH
        AND min(tool) <> '')
 SELECT count(*), min(m.id), max(m.id)
   FROM messages AS m
- INNER JOIN tools AS t ON t.call = m.tool_call_id
+ CROSS JOIN tools AS t ON t.call = m.tool_call_id
  WHERE m.session_id = CAST(:session AS TEXT)
    AND m.role = 'tool'
    AND coalesce(m.tool_name, '') = '';
@@ -87,11 +88,11 @@ WITH
      WHERE a.session_id = CAST(:session AS TEXT)
        AND a.tool_calls IS NOT NULL),
   named(call, tool) AS (
-    SELECT json_extract(calls.list, c.fullkey || '.call_id'), json_extract(calls.list, c.fullkey || '.function.name')
+    SELECT CAST(json_extract(calls.list, c.fullkey || '.call_id') AS TEXT), json_extract(calls.list, c.fullkey || '.function.name')
       FROM calls
      INNER JOIN json_each(calls.list) AS c
     UNION
-    SELECT json_extract(calls.list, c.fullkey || '.id'), json_extract(calls.list, c.fullkey || '.function.name')
+    SELECT CAST(json_extract(calls.list, c.fullkey || '.id') AS TEXT), json_extract(calls.list, c.fullkey || '.function.name')
       FROM calls
      INNER JOIN json_each(calls.list) AS c),
   tools(call, tool) AS MATERIALIZED (
@@ -104,7 +105,7 @@ WITH
        AND min(tool) <> '')
 SELECT m.id, 64 AS bytes
   FROM messages AS m
- INNER JOIN tools AS t ON t.call = m.tool_call_id
+ CROSS JOIN tools AS t ON t.call = m.tool_call_id
  WHERE m.session_id = CAST(:session AS TEXT)
    AND m.role = 'tool'
    AND coalesce(m.tool_name, '') = ''
@@ -124,11 +125,11 @@ WITH
      WHERE a.session_id = CAST(:session AS TEXT)
        AND a.tool_calls IS NOT NULL),
   named(call, tool) AS (
-    SELECT json_extract(calls.list, c.fullkey || '.call_id'), json_extract(calls.list, c.fullkey || '.function.name')
+    SELECT CAST(json_extract(calls.list, c.fullkey || '.call_id') AS TEXT), json_extract(calls.list, c.fullkey || '.function.name')
       FROM calls
      INNER JOIN json_each(calls.list) AS c
     UNION
-    SELECT json_extract(calls.list, c.fullkey || '.id'), json_extract(calls.list, c.fullkey || '.function.name')
+    SELECT CAST(json_extract(calls.list, c.fullkey || '.id') AS TEXT), json_extract(calls.list, c.fullkey || '.function.name')
       FROM calls
      INNER JOIN json_each(calls.list) AS c),
   tools(call, tool) AS MATERIALIZED (
@@ -141,7 +142,7 @@ WITH
        AND min(tool) <> '')
 SELECT m.id, 64 AS bytes
   FROM messages AS m
- INNER JOIN tools AS t ON t.call = m.tool_call_id
+ CROSS JOIN tools AS t ON t.call = m.tool_call_id
  WHERE m.session_id = CAST(:session AS TEXT)
    AND m.role = 'tool'
    AND coalesce(m.tool_name, '') = ''
@@ -161,11 +162,11 @@ WITH
      WHERE a.session_id = CAST(:session AS TEXT)
        AND a.tool_calls IS NOT NULL),
   named(call, tool) AS (
-    SELECT json_extract(calls.list, c.fullkey || '.call_id'), json_extract(calls.list, c.fullkey || '.function.name')
+    SELECT CAST(json_extract(calls.list, c.fullkey || '.call_id') AS TEXT), json_extract(calls.list, c.fullkey || '.function.name')
       FROM calls
      INNER JOIN json_each(calls.list) AS c
     UNION
-    SELECT json_extract(calls.list, c.fullkey || '.id'), json_extract(calls.list, c.fullkey || '.function.name')
+    SELECT CAST(json_extract(calls.list, c.fullkey || '.id') AS TEXT), json_extract(calls.list, c.fullkey || '.function.name')
       FROM calls
      INNER JOIN json_each(calls.list) AS c),
   tools(call, tool) AS MATERIALIZED (
@@ -177,14 +178,16 @@ WITH
        AND typeof(min(tool)) = 'text'
        AND min(tool) <> '')
 UPDATE messages
-   SET tool_name = t.tool
-  FROM tools AS t
- WHERE messages.session_id = CAST(:session AS TEXT)
-   AND messages.role = 'tool'
-   AND coalesce(messages.tool_name, '') = ''
-   AND messages.tool_call_id = t.call
-   AND messages.id BETWEEN :first AND :last
-   AND messages.active IS NOT 0;
+   SET tool_name = found.tool
+  FROM (SELECT m.id, t.tool
+          FROM messages AS m
+         CROSS JOIN tools AS t ON t.call = m.tool_call_id
+         WHERE m.session_id = CAST(:session AS TEXT)
+           AND m.role = 'tool'
+           AND coalesce(m.tool_name, '') = ''
+           AND m.id BETWEEN :first AND :last
+           AND m.active IS NOT 0) AS found
+ WHERE messages.id = found.id;
 
 -- name: repair
 -- The same for files older than the active flag: every row is active.
@@ -199,11 +202,11 @@ WITH
      WHERE a.session_id = CAST(:session AS TEXT)
        AND a.tool_calls IS NOT NULL),
   named(call, tool) AS (
-    SELECT json_extract(calls.list, c.fullkey || '.call_id'), json_extract(calls.list, c.fullkey || '.function.name')
+    SELECT CAST(json_extract(calls.list, c.fullkey || '.call_id') AS TEXT), json_extract(calls.list, c.fullkey || '.function.name')
       FROM calls
      INNER JOIN json_each(calls.list) AS c
     UNION
-    SELECT json_extract(calls.list, c.fullkey || '.id'), json_extract(calls.list, c.fullkey || '.function.name')
+    SELECT CAST(json_extract(calls.list, c.fullkey || '.id') AS TEXT), json_extract(calls.list, c.fullkey || '.function.name')
       FROM calls
      INNER JOIN json_each(calls.list) AS c),
   tools(call, tool) AS MATERIALIZED (
@@ -215,10 +218,12 @@ WITH
        AND typeof(min(tool)) = 'text'
        AND min(tool) <> '')
 UPDATE messages
-   SET tool_name = t.tool
-  FROM tools AS t
- WHERE messages.session_id = CAST(:session AS TEXT)
-   AND messages.role = 'tool'
-   AND coalesce(messages.tool_name, '') = ''
-   AND messages.tool_call_id = t.call
-   AND messages.id BETWEEN :first AND :last;
+   SET tool_name = found.tool
+  FROM (SELECT m.id, t.tool
+          FROM messages AS m
+         CROSS JOIN tools AS t ON t.call = m.tool_call_id
+         WHERE m.session_id = CAST(:session AS TEXT)
+           AND m.role = 'tool'
+           AND coalesce(m.tool_name, '') = ''
+           AND m.id BETWEEN :first AND :last) AS found
+ WHERE messages.id = found.id;
