@@ -318,3 +318,6 @@ MESSAGE_JSON = (
 
 MESSAGE_FLAGS = ("observed", "_compressed_summary", "compacted")
 """Columns of `messages` that hold 0, 1 or, where the file allows it, NULL; `active` apart, which every pass asks for."""
+
+MESSAGE_NAMING = ("tool_calls", "api_content", "display_metadata")
+"""Columns of `messages` that may repeat the paths of a content."""

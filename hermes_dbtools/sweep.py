@@ -10,6 +10,8 @@ import re
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from heapq import merge
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from . import known, queries, utf8
@@ -79,6 +81,12 @@ class Sweep:
         return self.marked["reference"]
 
     @property
+    def naming_rows(self) -> array[int]:
+        """Ids of messages that may name a file of a folder that the store owns, `reference_rows` among them."""
+        merged = merge(self.marked["reference"], self.marked["naming"])
+        return array("q", (key for key, _same in groupby(merged)))
+
+    @property
     def flawed(self) -> Mapping[str, array[int]]:
         """Ids of messages by the mark of a bad value."""
         return {mark: self.marked[mark] for mark in (NOT_UTF8, NOT_A_TIME, NOT_JSON, OUT_OF_DOMAIN)}
@@ -111,6 +119,9 @@ def _columns(context: ScanContext) -> dict[str, tuple[str, ...]]:
         "flag_columns": (
             "active",
             *(column for column in known.MESSAGE_FLAGS if context.shape.has(f"messages.{column}")),
+        ),
+        "naming_columns": tuple(
+            column for column in known.MESSAGE_NAMING if context.shape.has(f"messages.{column}")
         ),
         "json_columns": tuple(
             column for column in known.MESSAGE_JSON if context.shape.has(f"messages.{column}")

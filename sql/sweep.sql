@@ -48,6 +48,8 @@ SELECT id, CAST(session_id AS BLOB), live, CAST(tool_calls AS BLOB), CAST(answer
                iif(media_content IS NOT NULL, :reference, 0)
                | iif(said GLOB '*@image:*' OR said GLOB '*@file:*' OR said GLOB '*MEDIA:*', :reference, 0)
                | iif(said LIKE '%[Image attached%', :reference, 0)
+               | iif(said GLOB '*-[ip][na][ps][ut][te]s*' OR said GLOB '*_media*'
+                     OR concat_ws('', {naming_columns}) GLOB '*-[ip][na][ps][ut][te]s*', :naming, 0)
                | iif(said GLOB '*;base64,*' OR said GLOB '*"base64"*', :inline, 0)
                | iif(active IS NOT 0 AND role IN ('user', 'assistant') AND tool_calls IS NULL
                      AND (content IS NULL OR said GLOB 'You just executed tool calls but*'
