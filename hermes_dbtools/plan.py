@@ -178,16 +178,31 @@ def _within(steps: list[Step], options: PlanOptions, messages: int) -> tuple[lis
 
 
 def _without_removed(steps: list[Step]) -> tuple[list[Step], list[Skipped]]:
-    """The steps but for those on a session that an earlier step removes: they would find no row to change."""
-    removed: dict[Value, str] = {}
+    """The steps but for those on a session or a row that an earlier step removes: they would find nothing to change."""
+    removed: dict[tuple[str, Value], str] = {}
     kept: list[Step] = []
     skipped: list[Skipped] = []
     for step in steps:
-        remover = next((removed[session] for session in step.session_ids if session in removed), None)
-        if remover is not None:
-            skipped.append(Skipped(step.code, step.slug, step.key, f"{remover} removes its session"))
+        tables = {statement.table for statement in step.statements if statement.operation == "update"}
+        session = next(
+            (removed[key] for one in step.session_ids if (key := ("sessions", one)) in removed), None
+        )
+        row = next(
+            (removed[t, s] for t in sorted(tables) for s in step.session_ids if (t, s) in removed), None
+        )
+        if session is not None or row is not None:
+            what = "its session" if session is not None else "its row"
+            skipped.append(Skipped(step.code, step.slug, step.key, f"{session or row} removes {what}"))
             continue
         kept.append(step)
-        if rows_removed(step, "sessions"):
-            removed |= dict.fromkeys(step.session_ids, step.slug)
+        for statement in step.statements:
+            if statement.operation == "delete" and (
+                statement.table == "sessions" or _of_whole_sessions(step)
+            ):
+                removed |= {(statement.table, one): step.slug for one in step.session_ids}
     return kept, skipped
+
+
+def _of_whole_sessions(step: Step) -> bool:
+    """Whether what the step deletes is all that its table holds of a session: so it is where the session itself is missing."""
+    return step.code.startswith("HDB2") or step.code == "HDB901"

@@ -36,6 +36,7 @@ from ... import known
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
 from ...sweep import NOT_JSON, CallCounts
 from .._declare import ScanContext, declare, printable, text, whole
+from . import _owners
 from ._messages import portions
 
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -47,13 +48,6 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "state_meta": ("value",),
 }
 """Columns that hold JSON or NULL, messages apart; of `state_meta` only under the keys that the SQL names."""
-
-OWNERS = {
-    "sessions": "id",
-    "session_admissions": "target_session_id",
-    "async_delegations": "parent_session_id",
-}
-"""The column that names the session of a row."""
 
 LISTS = ("lineage_json",)
 """Columns whose empty value is a list."""
@@ -114,18 +108,16 @@ def _find(context: ScanContext) -> Iterable[Finding]:
 def _broken_rows(context: ScanContext, table: str, columns: tuple[str, ...]) -> list[_Row]:
     found: dict[int, _Row] = {}
     block = "state-values" if table == "state_meta" else "suspects"
-    owner = OWNERS.get(table, "")
     for column in columns:
         if not context.has(f"{table}.{column}"):
             continue
-        has_owner = bool(owner) and context.has(f"{table}.{owner}")
-        names = {"table": table, "column": column, "owner": owner if has_owner else "rowid"}
+        names = {"table": table, "column": column, "owner": _owners.column(context, table)}
         for rowid, session, content in DAMAGE.rows(context, block, names=names):
             if not isinstance(content, bytes) or not (content or column in NEVER_EMPTY):
                 continue
             if unreadable(content):
                 row = found.setdefault(whole(rowid), _Row(table, whole(rowid)))
-                row.owner = text(session) if has_owner else None
+                row.owner = _owners.owner(context, table, row.row, session)
                 row.columns[column] = len(content)
     return [found[rowid] for rowid in sorted(found)]
 

@@ -34,21 +34,8 @@ from ... import known, utf8
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
 from ...sweep import NOT_UTF8
 from .._declare import ScanContext, declare, printable, text, whole
-from . import invalid_json
+from . import _owners, invalid_json
 from ._messages import portions
-
-OWNERS = {
-    "sessions": "id",
-    "session_model_usage": "session_id",
-    "session_daily_usage": "session_id",
-    "session_admissions": "target_session_id",
-    "worker_executions": "session_id",
-    "compression_locks": "session_id",
-    "session_turn_leases": "conversation_id",
-    "async_delegations": "parent_session_id",
-    "telegram_dm_topic_bindings": "session_id",
-}
-"""The column that names the session of a row."""
 
 NAMES_A_ROW = {
     "sessions": ("system_prompt_hash", "tool_names", "session_key"),
@@ -107,14 +94,14 @@ def _broken_rows(context: ScanContext, table: str) -> list[_Row]:
         return []
     names = {"table": table, "columns": columns}
     suspects = [rowid for (rowid,) in DAMAGE.rows(context, "suspects", names=names)]
-    owner = OWNERS.get(table, "")
-    has_owner = bool(owner) and context.has(f"{table}.{owner}")
+    if table == "system_prompts":
+        suspects = [row for row in suspects if any(DAMAGE.rows(context, "prompt-used", {"row": row}))]
     found: dict[int, _Row] = {}
     for column in columns if suspects else ():
-        parts = {"table": table, "column": column, "owner": owner if has_owner else "rowid"}
+        parts = {"table": table, "column": column, "owner": _owners.column(context, table)}
         for rowid, session, size in DAMAGE.rows(context, "values", {"rows": json.dumps(suspects)}, parts):
             row = found.setdefault(whole(rowid), _Row(table, whole(rowid)))
-            row.owner = text(session) if has_owner else None
+            row.owner = _owners.owner(context, table, row.row, session)
             row.columns[column] = whole(size)
     return [found[rowid] for rowid in sorted(found)]
 

@@ -19,6 +19,22 @@ SELECT t.rowid, CAST(t.{owner} AS BLOB), octet_length(t.{column})
    AND utf8_broken(CAST(t.{column} AS BLOB))
  ORDER BY t.rowid;
 
+-- name: prompt-used
+-- needs: system_prompts sessions.tool_names
+-- One row when a session uses one prompt or list of tool names. One that nobody uses belongs to unreferenced-system-prompts.
+SELECT 1
+  FROM system_prompts AS p
+ WHERE p.rowid = :row
+   AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.system_prompt_hash = p.hash OR s.tool_names = p.hash);
+
+-- name: prompt-used
+-- needs: system_prompts
+-- The same for files whose sessions name no lists of tools.
+SELECT 1
+  FROM system_prompts AS p
+ WHERE p.rowid = :row
+   AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.system_prompt_hash = p.hash);
+
 -- name: title-taken
 -- One row when the title of one session, mended, is the title of another: a sound one, or a broken one of a newer row.
 SELECT 1

@@ -74,11 +74,21 @@ SELECT CAST(s.id AS BLOB), s.handoff_state IN ('pending', 'running'),
  ORDER BY s.id;
 
 -- name: prompts
--- needs: system_prompts
--- One row per prompt: row, the hash that names it, its bytes.
+-- needs: system_prompts sessions.tool_names
+-- One row per prompt or list of tool names that a session uses: row, the hash that names it, its bytes.
 SELECT p.rowid, CAST(p.hash AS BLOB), CAST(p.prompt AS BLOB)
   FROM system_prompts AS p
  WHERE typeof(p.hash) = 'text' AND typeof(p.prompt) = 'text'
+   AND (p.hash IN (SELECT s.system_prompt_hash FROM sessions AS s) OR p.hash IN (SELECT s.tool_names FROM sessions AS s))
+ ORDER BY p.rowid;
+
+-- name: prompts
+-- needs: system_prompts
+-- The same for files whose sessions name no lists of tools.
+SELECT p.rowid, CAST(p.hash AS BLOB), CAST(p.prompt AS BLOB)
+  FROM system_prompts AS p
+ WHERE typeof(p.hash) = 'text' AND typeof(p.prompt) = 'text'
+   AND p.hash IN (SELECT s.system_prompt_hash FROM sessions AS s)
  ORDER BY p.rowid;
 
 -- name: started-twice
