@@ -437,6 +437,7 @@ def test_a_pid_in_use_again_is_another_process(book: Book, tmp_path: Path) -> No
         (os.getppid(), float("nan")),
         (os.getppid(), True),
     ],
+    ids=lambda value: "pid" if str(value) in (str(os.getpid()), str(os.getppid())) else None,
 )
 def test_an_entry_whose_process_cannot_be_disproved_is_live(
     book: Book, tmp_path: Path, pid: Any, started: Any
