@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -78,6 +78,18 @@ def message_of(entry: Mapping[str, Any]) -> Message | None:
     )
 
 
+def with_tool_names(messages: Iterable[Message]) -> Iterator[Message]:
+    """The same messages; an answer of a tool that does not name it gets the name that its call has."""
+    names: dict[str, str] = {}
+    for message in messages:
+        for call_id, name, _arguments in _named_calls(message.tool_calls):
+            if isinstance(call_id, str) and isinstance(name, str):
+                names[call_id] = name
+        if message.role == "tool" and message.tool_name is None and message.tool_call_id in names:
+            message = replace(message, tool_name=names[message.tool_call_id])
+        yield message
+
+
 def identity(role: str, content: str | None, tool_call_id: str | None, tool_calls: str | None) -> bytes:
     """What is the same for one message in a transcript, a snapshot and the store: who said what and called what."""
     said: object = content or ""
@@ -119,17 +131,17 @@ def _calls(value: object) -> str | None:
     return _json(value)
 
 
-def _named_calls(tool_calls: str | None) -> list[object]:
+def _named_calls(tool_calls: str | None) -> list[tuple[object, object, object]]:
+    """Id, name and arguments of each call."""
     calls = _loaded(tool_calls)
     if isinstance(calls, str):
         calls = _loaded(calls)
-    named: list[object] = []
+    named: list[tuple[object, object, object]] = []
     for call in calls if isinstance(calls, list) else []:
         function = call.get("function") if isinstance(call, dict) else None
         made = function if isinstance(function, dict) else {}
-        named.append(
-            [call.get("id"), made.get("name"), made.get("arguments")] if isinstance(call, dict) else call
-        )
+        told = call if isinstance(call, dict) else {}
+        named.append((told.get("id", call), made.get("name"), made.get("arguments")))
     return named
 
 

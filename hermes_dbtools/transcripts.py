@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .transcript_merge import merge
-from .transcript_messages import Message, message_of, moment_of
+from .transcript_messages import Message, message_of, moment_of, with_tool_names
 
 FILE_NAME = re.compile(r"[^/\\\0]{1,200}")
 LARGEST = 256 * 1024 * 1024
@@ -138,7 +138,7 @@ def read_transcript(folder: Path, session_id: str) -> Transcript | None:
         messages = [both[side][place] for side, place in merge(messages, one.messages)]
     heads = [one.head for one in read]
     return Transcript(
-        tuple(messages),
+        tuple(with_tool_names(messages)),
         tuple(one.file for one in read),
         _first_word(heads, ("platform", "source")),
         next((t for h in heads for k in ("session_start", "started_at") if (t := moment_of(h.get(k)))), None),

@@ -1,13 +1,14 @@
 """Make the step that gives a lost session its row and its whole transcript again; decides not whether it should.
 
 Where messages are left, what only the transcript tells gets ids between theirs, for the store reads a session
-in the order of ids: those of lost rows are never given again, so they are free.
+in the order of ids: those of lost rows are never given again, so they are free. Where there are not enough, the
+messages that are left move behind, with all that they hold.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from ... import queries
@@ -40,15 +41,15 @@ class Survivor:
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """The whole of one session: what is left, and what the transcript adds with the ids it gets.
+    """The whole of one session: what is left, what the transcript adds and under which ids.
 
-    `full` says why there is no room for what comes before messages that are left, or ''.
+    `moved` are (id, new id) of messages that are left and have no room before them.
     """
 
     id: str
     survivors: tuple[Survivor, ...]
     added: tuple[tuple[int, Message], ...]
-    full: str = ""
+    moved: tuple[tuple[int, int], ...] = ()
 
     @property
     def moments(self) -> tuple[float, ...]:
@@ -91,19 +92,21 @@ def rebuilt(
     told = transcript.messages if transcript is not None else ()
     groups = _groups(merge(survivors, told), told, len(survivors))
     added: list[tuple[int, Message]] = []
+    moved: list[tuple[int, int]] = []
     floor = 0
     for survivor, group in zip(survivors, groups, strict=False):
-        places = _free(planner, context, floor, survivor.id, len(group))
-        if len(places) < len(group):
-            full = (
-                f"its transcript tells {counted(len(group), 'message')} from before message {survivor.id}, "
-                "and there are not as many free ids before it"
-            )
-            return Rebuilt(session_id, survivors, (), full)
-        added += zip(places, group, strict=True)
-        floor = survivor.id
+        places = [] if moved else _free(planner, context, floor, survivor.id, len(group))
+        if not moved and len(places) == len(group):
+            added += zip(places, group, strict=True)
+            floor = survivor.id
+            continue
+        added += ((after + number, message) for number, message in enumerate(group, start=1))
+        after += len(group) + 1
+        moved.append((survivor.id, after))
     added += ((after + number, message) for number, message in enumerate(groups[-1], start=1))
-    return Rebuilt(session_id, survivors, tuple(_timed(added, survivors, transcript)))
+    now_at = dict(moved)
+    standing = tuple(replace(one, id=now_at.get(one.id, one.id)) for one in survivors)
+    return Rebuilt(session_id, survivors, tuple(_timed(added, standing, transcript)), tuple(moved))
 
 
 def _groups(
@@ -163,9 +166,9 @@ def _timed(
         yield key, replace(message, timestamp=moment)
 
 
-def tell(planner: Planner, context: ScanContext, sessions: Iterable[Rebuilt]) -> None:
+def tell(planner: Planner, context: ScanContext, sessions: Sequence[Rebuilt]) -> None:
     """Put what the transcripts add where the steps take it from; no table of the file is written."""
-    for name in ("told-table", "forget-told"):
+    for name in ("told-table", "forget-told", "moved-table", "forget-moved"):
         context.connection.execute(queries.statement(planner.sql, name))
     rows = (
         {"id": key, "session_id": session.id} | {name: getattr(message, name) for name in COLUMNS}
@@ -173,6 +176,12 @@ def tell(planner: Planner, context: ScanContext, sessions: Iterable[Rebuilt]) ->
         for key, message in session.added
     )
     context.connection.executemany(queries.statement(planner.sql, "tell"), rows)
+    moves = (
+        {"id": old, "new_id": new, "session_id": session.id}
+        for session in sessions
+        for old, new in session.moved
+    )
+    context.connection.executemany(queries.statement(planner.sql, "move"), moves)
 
 
 def children_of(planner: Planner, context: ScanContext, session_id: str) -> tuple[Child, ...]:
@@ -205,7 +214,7 @@ def remedy(
     origins: Provenance,
 ) -> Remedy:
     """The answer `rebuild`, or why it cannot be given."""
-    if reason := session.full or refusal(context, transcript):
+    if reason := refusal(context, transcript):
         return Remedy("rebuild", Safety.EXACT, refused=reason)
     return Remedy("rebuild", Safety.EXACT, _step(planner, context, session, transcript, origins))
 
@@ -239,6 +248,12 @@ def _step(
         "last_activity_at": last,
     }
     statements = [Statement("rebuild-session", row, 1, "sessions", "insert")]
+    if session.moved:
+        # Declared as rows that come: they do, under their new ids, and so into the search indexes.
+        count = len(session.moved)
+        statements.append(
+            Statement("move-messages", {"id": session.id}, count, "messages", "insert", split="move-rows")
+        )
     if session.added:
         told = {"id": session.id, "transcript": _digest(session)}
         size = len(session.added)

@@ -123,6 +123,43 @@ VALUES (:id, :session_id, :role, :content, :tool_call_id, :tool_calls, :tool_nam
         :reasoning, :reasoning_content, :reasoning_details, :codex_reasoning_items, :codex_message_items,
         :active, :compacted);
 
+-- name: moved-table
+-- The messages that are left and move behind what the transcript tells from before them: the id each has, and the one it gets.
+CREATE TEMP TABLE IF NOT EXISTS moved_messages (id INTEGER PRIMARY KEY, new_id INTEGER, session_id TEXT);
+
+-- name: forget-moved
+-- Nothing is left of an earlier look.
+DELETE FROM temp.moved_messages;
+
+-- name: move
+-- One message that moves.
+INSERT INTO temp.moved_messages (id, new_id, session_id) VALUES (:id, :new_id, :session_id);
+
+-- name: move-rows
+-- One row per id that a message leaves, and one per id that it gets: both change what search finds.
+SELECT t.id, 0 FROM temp.moved_messages AS t WHERE t.session_id = CAST(:id AS TEXT)
+ UNION ALL
+SELECT t.new_id, 0 FROM temp.moved_messages AS t WHERE t.session_id = CAST(:id AS TEXT)
+ ORDER BY 1;
+
+-- name: move-messages
+-- needs: messages.display_order
+-- Messages get their new ids; the first of the same identity is named by its new one.
+UPDATE messages
+   SET id = (SELECT t.new_id FROM temp.moved_messages AS t WHERE t.id = messages.id),
+       display_order = coalesce((SELECT t.new_id FROM temp.moved_messages AS t WHERE t.id = messages.display_order), display_order)
+ WHERE session_id = CAST(:id AS TEXT)
+   AND id BETWEEN :first AND :last
+   AND id IN (SELECT t.id FROM temp.moved_messages AS t WHERE t.session_id = CAST(:id AS TEXT));
+
+-- name: move-messages
+-- Messages get their new ids.
+UPDATE messages
+   SET id = (SELECT t.new_id FROM temp.moved_messages AS t WHERE t.id = messages.id)
+ WHERE session_id = CAST(:id AS TEXT)
+   AND id BETWEEN :first AND :last
+   AND id IN (SELECT t.id FROM temp.moved_messages AS t WHERE t.session_id = CAST(:id AS TEXT));
+
 -- name: rebuild-session
 -- needs: sessions.archived sessions.hidden sessions.pinned sessions.profile_name sessions.last_activity_at
 -- The session row again, where there is none: listed, open unless compression closed it.
