@@ -53,7 +53,7 @@ class Message:
 def message_of(entry: Mapping[str, Any]) -> Message | None:
     """The message of a transcript entry; None for what is no message of a conversation."""
     role = entry.get("role")
-    if role not in ROLES:
+    if not isinstance(role, str) or role not in ROLES:
         return None
     content = _content(entry.get("content"))
     own = entry if role == "assistant" else {}

@@ -14,9 +14,10 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from .transcript_merge import merge
 from .transcript_messages import Message, message_of, moment_of, with_tool_names
@@ -150,16 +151,13 @@ def read_transcript(folder: Path, session_id: str) -> Transcript | None:
 def _read(path: Path) -> _Read | None:
     """One transcript file, None where there is none. Raises OSError or ValueError where it cannot be read."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with _regular(path) as file:
+            info = os.fstat(file.fileno())
+            if info.st_size > LARGEST:
+                raise ValueError(f"larger than {LARGEST:,} bytes")
+            data = file.read()
     except FileNotFoundError:
         return None
-    with os.fdopen(handle, "rb") as file:
-        info = os.fstat(handle)
-        if not stat.S_ISREG(info.st_mode):
-            raise ValueError("not a regular file")
-        if info.st_size > LARGEST:
-            raise ValueError(f"larger than {LARGEST:,} bytes")
-        data = file.read()
     lines = path.name.endswith(".jsonl")
     messages, head, skipped, cut = _from_lines(data) if lines else _from_object(data)
     digest = hashlib.sha256(data).hexdigest()
@@ -226,15 +224,27 @@ def _head_of_cut(text: str) -> dict[str, Any]:
 def _id_in_head(path: Path) -> str | None:
     """The id that a file begins with, None where it does not begin with one."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
+        with _regular(path) as file:
+            found = _HEAD_ID.match(file.read(HEAD_BYTES))
+    except (OSError, ValueError):
         return None
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return None
-        found = _HEAD_ID.match(file.read(HEAD_BYTES))
     told = _parsed(found.group(1).decode("utf-8", "replace")) if found else None
     return told if isinstance(told, str) else None
+
+
+@contextmanager
+def _regular(path: Path) -> Iterator[BinaryIO]:
+    """A regular file open for reading; waits for no pipe. Raises OSError or ValueError where it is none."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise ValueError("not a regular file")
+        file = os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+    with file:
+        yield file
 
 
 def _first_word(heads: list[Mapping[str, Any]], keys: tuple[str, ...]) -> str:
