@@ -50,7 +50,10 @@ ONLINE_LOCK_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    """How to apply. `now` is epoch seconds; `lock_limit` seconds beside other processes; `planners` are what the steps of the plan may belong to."""
+    """How to apply. `now` is epoch seconds; `lock_limit` seconds beside other processes.
+
+    `planners` are what the steps of the plan may belong to.
+    """
 
     online: bool = False
     backup: bool = True
@@ -70,7 +73,7 @@ def apply_plan(home: Home, plan: Plan, options: ApplyOptions | None = None) -> R
     options = options or ApplyOptions()
     state = database.examine(home.database)
     preflight.refuse_wrong_file(plan, state)
-    held = preflight.refuse_held(state, plan, options.online, options.lock_limit)
+    preflight.refuse_held(state, plan, options.online, options.lock_limit)
     with database.repair_lock(state.path):
         database.read(home.database, lambda reading: preflight.check(reading, plan))
         preflight.refuse_little_space(state, plan, backup=options.backup)
@@ -89,6 +92,9 @@ def apply_plan(home: Home, plan: Plan, options: ApplyOptions | None = None) -> R
                 preflight.refuse_damaged_file(home)
             if options.verify:
                 receipt = msgspec.structs.replace(receipt, dbhash_before=dbhash.of_home(home))
+            # A backup may take minutes, and a gateway may have been started in them.
+            state = database.examine(home.database)
+            held = preflight.refuse_held(state, plan, options.online, options.lock_limit)
             receipt = _write(home, state, plan, folder, receipt, options, held=held)
         except BaseException:
             # What became of it is asked of the database, for an error may follow its COMMIT; what cannot be

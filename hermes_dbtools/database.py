@@ -28,6 +28,7 @@ __all__ = [
     "create_private",
     "examine",
     "free_bytes",
+    "named",
     "open_for_repair",
     "open_private",
     "own_like",

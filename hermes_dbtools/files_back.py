@@ -49,12 +49,12 @@ def finish(folder: Path, state: FileState, receipt: Receipt, named: trash.Named)
 
 
 def take_away(receipt: Receipt) -> tuple[str, ...]:
-    """Remove the copies that a receipt made, where they still hold what was copied; returns the paths left alone."""
+    """Remove the copies that a receipt made, and no last one: both it and its source hold what was copied. Returns what stays."""
     left = []
     for file in receipt.files:
         target = Path(file.target)
         try:
-            if _digest(target) == file.sha256:
+            if _digest(target) == _digest(Path(file.source)) == file.sha256:
                 target.unlink()
             elif os.path.lexists(target):
                 left.append(file.target)

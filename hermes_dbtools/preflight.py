@@ -36,7 +36,7 @@ def refuse_held(state: database.FileState, plan: Plan, online: bool, limit_secon
     """Whether other processes hold the file. Raises Refused where that forbids the plan."""
     if not state.holders.held:
         return False
-    names = ", ".join(f"{holder.name} (pid {holder.pid})" for holder in state.holders.processes)
+    names = database.named(state.holders.processes)
     if not online:
         raise Refused(
             f"{state.path} is held by {names}; nothing was changed; stop it, or use --online for sessions that are idle"

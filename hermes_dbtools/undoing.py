@@ -92,12 +92,14 @@ def undo(home: Home, receipt: Receipt, options: UndoOptions | None = None) -> Re
     if state.problem:
         raise Refused(database.problem_line(state))
     plan = _plan_of(home, receipt)
-    held = _refuse_live_or_held(home, state, plan, options)
+    _refuse_live_or_held(home, state, plan, options)
     with database.repair_lock(state.path):
         database.private_folder(home.dbtools_dir, state)
         folder = database.private_folder(home.dbtools_dir / receipt.id, state)
         database.read(home.database, _refuse_newer)
         preflight.refuse_damaged_file(home)
+        # That may take minutes, and a gateway may have been started in them.
+        held = _refuse_live_or_held(home, database.examine(home.database), plan, options)
         connection = database.open_for_repair(home.database, foreign_keys=False, held=held)
         try:
             _run(connection, home, state, plan, receipt, folder, held=held, now=options.now)
@@ -175,8 +177,10 @@ def _refuse_live_or_held(home: Home, state: database.FileState, plan: Plan, opti
     )
     _refuse_live(plan, live)
     if held and not options.online:
-        names = ", ".join(f"{holder.name} (pid {holder.pid})" for holder in state.holders.processes)
-        raise Refused(f"{state.path} is held by {names}; nothing was changed; stop it, or use --online")
+        raise Refused(
+            f"{state.path} is held by {database.named(state.holders.processes)}; nothing was changed; "
+            "stop it, or use --online"
+        )
     return held
 
 

@@ -1,8 +1,12 @@
-"""Damaged homes, their repair and what must be the same before and after; starts no process but stdlib's engine."""
+"""Damaged homes, their repair and what must be the same before and after; starts no process but stdlib's engine and a writer."""
 
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +38,15 @@ COMPRESSED, CONTINUATION, CHAT = (
 
 LOST_SESSION = f"DELETE FROM sessions WHERE id = '{THIRD}'"
 COUNTERS = f"UPDATE sessions SET message_count = 99, tool_call_count = 7 WHERE id = '{SECOND}'"
+
+
+WRITER = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+input()
+"""
 
 
 def new_home(folder: Path, shape: str, *damages: str, engine: Engine = "ours") -> Home:
@@ -176,3 +189,16 @@ def _check(path: Path, engine: Engine, writer: Engine) -> None:
 def remove(folder: Path) -> None:
     """Remove a folder with what is in it."""
     shutil.rmtree(folder)
+
+
+@contextmanager
+def writer(path: Path) -> Iterator[int]:
+    """Another process that holds the write lock."""
+    command = [sys.executable, "-c", WRITER, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "locked\n"
+        try:
+            yield child.pid
+        finally:
+            child.communicate("\n")

@@ -200,6 +200,16 @@ def test_an_undo_killed_before_its_files_are_gone_takes_them_away_later(place: s
     assert other.read_bytes() == IMAGE
 
 
+def test_an_undo_takes_no_last_copy_away(tmp_path: Path) -> None:
+    media = media_home(tmp_path / "home")
+    lost, other = lose_image(media)
+    repair(media.home, plan_of(media.home, choose={"dangling-image-references": "relink"}))
+    assert lost.read_bytes() == IMAGE
+    other.unlink()
+    take_back(media.home)
+    assert lost.read_bytes() == IMAGE
+
+
 def lose_image(media: MediaHome) -> tuple[Path, Path]:
     """A held image that is not at its place, and the other place where its bytes are."""
     entry = media.store(IMAGE)

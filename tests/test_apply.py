@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import stat
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -42,16 +40,9 @@ from tests.repairs import (
     search_is_sound,
     state,
     take_back,
+    writer,
 )
 from tests.shapes.make import execute
-
-WRITER = """
-import sqlite3, sys
-connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-connection.execute("BEGIN IMMEDIATE")
-print("locked", flush=True)
-input()
-"""
 
 DAMAGING_TRIGGERS = {
     "insert elsewhere": "INSERT INTO state_meta (key, value) VALUES ('planted', '1')",
@@ -104,19 +95,6 @@ def with_binding(step: Step) -> Step:
     first, *rest = step.statements
     changed = msgspec.structs.replace(first, bindings={**first.bindings, "id": BRANCH})
     return msgspec.structs.replace(step, statements=(changed, *rest))
-
-
-@contextmanager
-def writer(path: Path) -> Iterator[int]:
-    """Another process that holds the write lock."""
-    command = [sys.executable, "-c", WRITER, str(path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "locked\n"
-        try:
-            yield child.pid
-        finally:
-            child.communicate("\n")
 
 
 @pytest.mark.parametrize("edit", [with_expect, with_binding], ids=["expect", "bindings"])
@@ -429,6 +407,19 @@ def test_a_repair_beside_a_writer_is_refused(home: Home, monkeypatch: pytest.Mon
     assert state(home.database) == before
     assert [receipt.status for receipt in history(home)] == ["rolled-back"]
     assert not list(home.dbtools_dir.glob("*/backup.db"))
+
+
+def test_a_writer_that_came_during_the_backup_is_seen(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_of(home)
+    back_up = preflight.back_up
+    with ExitStack() as stack:
+
+        def beside_a_new_writer(*arguments: Any) -> None:
+            back_up(*arguments)
+            stack.enter_context(writer(home.database))
+
+        monkeypatch.setattr(preflight, "back_up", beside_a_new_writer)
+        assert "is held by" in refused(home, plan, Refused)
 
 
 def test_a_repair_beside_a_writer_of_a_rollback_journal_file_is_refused(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from hermes_dbtools import transaction
+from hermes_dbtools import preflight, transaction
 from hermes_dbtools.home import Home
 from hermes_dbtools.model import Plan, Refused, RolledBack, UsageError
 from hermes_dbtools.undoing import choose_receipt, history
@@ -29,6 +30,7 @@ from tests.repairs import (
     search_is_sound,
     state,
     take_back,
+    writer,
 )
 from tests.shapes.make import execute, fill_many, script
 
@@ -316,3 +318,22 @@ def test_a_table_that_lost_something_since_forbids_the_undo(change: str, tmp_pat
     repair(home, purge_of(home))
     execute(home.database, change)
     refused(home, "nothing was changed", kind=(Refused, RolledBack))
+
+
+def test_a_gateway_that_came_while_the_file_was_checked_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = new_home(tmp_path / "home", "22", COUNTERS)
+    repair(home)
+    before = state(home.database)
+    check = preflight.refuse_damaged_file
+    with ExitStack() as stack:
+
+        def beside_a_new_holder(checked: Home) -> None:
+            check(checked)
+            stack.enter_context(writer(home.database))
+
+        monkeypatch.setattr(preflight, "refuse_damaged_file", beside_a_new_holder)
+        with pytest.raises(Refused, match="is held by"):
+            take_back(home)
+    assert state(home.database) == before
