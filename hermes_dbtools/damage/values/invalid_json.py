@@ -29,122 +29,27 @@ deleted sessions, which a repair never touches, belong to idempotency-leftovers.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 
-from ... import known
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
-from ...sweep import NOT_JSON, CallCounts
-from .._declare import ScanContext, declare, printable, text, whole
-from . import _owners
-from ._messages import portions
-
-COLUMNS: dict[str, tuple[str, ...]] = {
-    "sessions": ("model_config", "origin_json"),
-    "gateway_routing": ("entry_json",),
-    "session_admissions": ("lineage_json", "payload_json"),
-    "worker_receipts": ("result_json",),
-    "async_delegations": ("event_json", "result_json", "task_json"),
-    "state_meta": ("value",),
-}
-"""Columns that hold JSON or NULL, messages apart; of `state_meta` only under the keys that the SQL names."""
+from ...sweep import CallCounts
+from .._declare import ScanContext, declare, printable
+from ._json import COLUMNS, Row, Session, broken_messages, broken_rows
 
 LISTS = ("lineage_json",)
 """Columns whose empty value is a list."""
 
-NEVER_EMPTY = ("model_config", "entry_json", "lineage_json", "payload_json")
-"""Columns in which empty text is an error: their readers parse without asking whether there is anything."""
-
-
-@dataclass(slots=True)
-class _Row:
-    """The broken values of one row, in bytes by column; `owner` is its session."""
-
-    table: str
-    row: int
-    owner: Value = None
-    columns: dict[str, int] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Session:
-    """The broken values in the messages of one session: ids by column, and bytes in all."""
-
-    ids: dict[str, list[int]] = field(default_factory=dict)
-    bytes: int = 0
-
-
-def unreadable(content: bytes) -> bool:
-    """Whether the store's reader, Python's, fails at this text, its broken bytes replaced."""
-    try:
-        json.loads(content.decode(errors="replace"))
-    except (ValueError, RecursionError):
-        return True
-    return False
-
-
-def broken_values(context: ScanContext) -> set[tuple[str, int, str]]:
-    """Table, row and column of every value of this class."""
-    found = {
-        (table, row.row, column)
-        for table, columns in COLUMNS.items()
-        for row in _broken_rows(context, table, columns)
-        for column in row.columns
-    }
-    for group in _broken_messages(context).values():
-        found |= {("messages", id_, column) for column, ids in group.ids.items() for id_ in ids}
-    return found
-
 
 def _find(context: ScanContext) -> Iterable[Finding]:
     for table, columns in COLUMNS.items():
-        for row in _broken_rows(context, table, columns):
+        for row in broken_rows(context, table, columns):
             yield _row_finding(context, row)
-    sessions = _broken_messages(context)
+    sessions = broken_messages(context)
     for session in sorted(sessions, key=printable):
         yield _message_finding(context, session, sessions[session])
 
 
-def _broken_rows(context: ScanContext, table: str, columns: tuple[str, ...]) -> list[_Row]:
-    found: dict[int, _Row] = {}
-    block = "state-values" if table == "state_meta" else "suspects"
-    for column in columns:
-        if not context.has(f"{table}.{column}"):
-            continue
-        names = {"table": table, "column": column, "owner": _owners.column(context, table)}
-        for rowid, session, content in DAMAGE.rows(context, block, names=names):
-            if not isinstance(content, bytes) or not (content or column in NEVER_EMPTY):
-                continue
-            if unreadable(content):
-                row = found.setdefault(whole(rowid), _Row(table, whole(rowid)))
-                row.owner = _owners.owner(context, table, row.row, session)
-                row.columns[column] = len(content)
-    return [found[rowid] for rowid in sorted(found)]
-
-
-def _broken_messages(context: ScanContext) -> dict[Value, _Session]:
-    ids = context.sweep.run(context).flawed[NOT_JSON]
-    found: dict[Value, _Session] = {}
-    for portion in portions(ids):
-        for column, row in _suspects(context, portion):
-            message_id, session, content = row
-            if isinstance(content, bytes) and (content or column == "content") and unreadable(content):
-                group = found.setdefault(text(session), _Session())
-                group.ids.setdefault(column, []).append(whole(message_id))
-                group.bytes += len(content)
-    return found
-
-
-def _suspects(context: ScanContext, portion: str) -> Iterator[tuple[str, tuple[Value, ...]]]:
-    for column in known.MESSAGE_JSON:
-        if context.has(f"messages.{column}"):
-            for row in DAMAGE.rows(context, "message-values", {"ids": portion}, {"column": column}):
-                yield column, row
-    for row in DAMAGE.rows(context, "message-contents", {"ids": portion}):
-        yield "content", row
-
-
-def _row_finding(context: ScanContext, row: _Row) -> Finding:
+def _row_finding(context: ScanContext, row: Row) -> Finding:
     key = printable(row.owner) if row.table == "sessions" else f"{row.table}:{row.row}"
     columns = sorted(row.columns)
     session_ids = (row.owner,) if row.owner is not None else ()
@@ -181,7 +86,7 @@ def _row_finding(context: ScanContext, row: _Row) -> Finding:
     )
 
 
-def _place(row: _Row) -> str:
+def _place(row: Row) -> str:
     return printable(row.owner) if row.table == "sessions" else f"row {row.row} of {row.table}"
 
 
@@ -191,7 +96,7 @@ def _empty(context: ScanContext, table: str, column: str) -> Value:
     return "[]" if column in LISTS else "{}"
 
 
-def _message_finding(context: ScanContext, session: Value, group: _Session) -> Finding:
+def _message_finding(context: ScanContext, session: Value, group: Session) -> Finding:
     key = f"messages:{printable(session)}"
     columns = {column: len(ids) for column, ids in sorted(group.ids.items())}
     statements = [

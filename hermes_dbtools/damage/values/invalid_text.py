@@ -34,7 +34,8 @@ from ... import known, utf8
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
 from ...sweep import NOT_UTF8
 from .._declare import ScanContext, declare, printable, text, whole
-from . import _owners, invalid_json
+from . import _owners
+from ._json import broken_values
 from ._messages import portions
 
 NAMES_A_ROW = {
@@ -77,7 +78,7 @@ def _find(context: ScanContext) -> Iterable[Finding]:
     ]
     if not ids and not rows:
         return
-    elsewhere = invalid_json.broken_values(context)
+    elsewhere = broken_values(context)
     for row in rows:
         row.columns = {c: size for c, size in row.columns.items() if (row.table, row.row, c) not in elsewhere}
         yield from _row_findings(context, row)
