@@ -251,4 +251,4 @@ def _sections(module: str, doc: str) -> tuple[str, dict[str, str]]:
         raise ValueError(
             f"{module}: the docstring needs a title and the headings {', '.join(HEADINGS)}, in this order"
         )
-    return title.strip(), sections
+    return title.strip().rstrip("."), sections
