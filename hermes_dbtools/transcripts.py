@@ -236,14 +236,10 @@ def _id_in_head(path: Path) -> str | None:
 def _regular(path: Path) -> Iterator[BinaryIO]:
     """A regular file open for reading; waits for no pipe. Raises OSError or ValueError where it is none."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ValueError("not a regular file")
-        file = os.fdopen(handle, "rb")
-    except BaseException:
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise
-    with file:
+        raise ValueError("not a regular file")
+    with os.fdopen(handle, "rb") as file:
         yield file
 
 

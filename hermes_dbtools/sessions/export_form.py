@@ -8,13 +8,15 @@ tool calls as JSON where the store keeps JSON (`export_session`, `get_messages`)
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
+import apsw
 import msgspec
 
 from .. import queries
-from ..damage._declare import ScanContext, text
+from ..damage._declare import ScanContext, text, whole
 from ..documents import plain
 from ..sizes import moment_text
 from ..transcript_messages import NUL_JSON
@@ -22,7 +24,9 @@ from .listing import moment, words
 
 FILE = "sessions/export"
 FORMAT = "hermes-dbtools/export"
-LOWEST = -(2**63)
+AT_ONCE = 200
+"""Messages that are in memory at the same time."""
+
 USAGE = {"model_usage": "session_model_usage", "daily_usage": "session_daily_usage"}
 
 PROMPTS = {"system_prompt_hash": "system_prompt", "tool_names": "tool_names_text"}
@@ -140,23 +144,22 @@ def _usage(context: ScanContext, table: str, session_id: str) -> Iterator[dict[s
 
 def _messages(context: ScanContext, session_id: str) -> Iterator[dict[str, Any]]:
     """Every message of a session as a line of an export has it."""
+    ids = array("q", (whole(key) for (key,) in context.rows(FILE, "message-ids", {"id": session_id})))
     columns = tuple(context.shape.tables["messages"].columns)
-    after = LOWEST
+    for first in range(0, len(ids), AT_ONCE):
+        for row in _rows(context, ids[first : first + AT_ONCE]):
+            yield _decoded(dict(zip(columns, row, strict=True)))
+
+
+def _rows(context: ScanContext, ids: array[int]) -> list[tuple[Any, ...]]:
+    template = queries.statement(FILE, "messages")
     try:
-        for row in _rows(context, session_id, after, _as_they_are):
-            after = row[0]
-            yield _decoded(dict(zip(columns, row[1:], strict=True)))
-    except UnicodeDecodeError:
-        # One text of the next row is no UTF-8: from here on as bytes, which costs more.
-        for row in _rows(context, session_id, after, _as_bytes):
-            yield _decoded({name: text(value) for name, value in zip(columns, row[1:], strict=True)})
-
-
-def _rows(
-    context: ScanContext, session_id: str, after: int, values: Callable[[ScanContext, str], str]
-) -> Iterator[tuple[Any, ...]]:
-    sql = queries.statement(FILE, "messages").replace("{values}", values(context, "messages"))
-    return iter(context.connection.execute(sql, {"id": session_id, "after": after}))
+        sql = template.replace("{values}", _as_they_are(context, "messages"))
+        return context.connection.execute(sql, {"ids": apsw.carray(ids)}).fetchall()
+    except UnicodeDecodeError:  # a text of one of them is no UTF-8: as bytes, which costs more
+        sql = template.replace("{values}", _as_bytes(context, "messages"))
+        found = context.connection.execute(sql, {"ids": apsw.carray(ids)}).fetchall()
+        return [tuple(text(value) for value in row) for row in found]
 
 
 def _decoded(message: dict[str, Any]) -> dict[str, Any]:

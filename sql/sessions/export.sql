@@ -4,9 +4,13 @@
 -- The row of one session.
 SELECT {values} FROM sessions WHERE id = CAST(:id AS TEXT);
 
+-- name: message-ids
+-- The id of every message of one session, in order. Sorting whole rows would hold them all.
+SELECT m.id FROM messages AS m WHERE m.session_id = CAST(:id AS TEXT) ORDER BY m.id;
+
 -- name: messages
--- Every message of one session after an id, in order: the id, then its columns.
-SELECT id, {values} FROM messages WHERE session_id = CAST(:id AS TEXT) AND id > :after ORDER BY id;
+-- The messages of a list of ids, in its order.
+SELECT {values} FROM carray(:ids) AS i CROSS JOIN messages AS m ON m.id = i.value;
 
 -- name: usage
 -- Every row of one session in a table of what it spent.
