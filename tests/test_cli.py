@@ -140,6 +140,28 @@ def test_exit_codes_of_apply_history_and_undo(tmp_path: Path) -> None:
         assert tool(command, missing(tmp_path)).code == 3
 
 
+@pytest.mark.parametrize("content", [b"", bytes(8192), b"not a database"])
+def test_the_history_of_a_file_that_is_lost_names_its_backups(content: bytes, tmp_path: Path) -> None:
+    path = orphaned(tmp_path / "home")
+    assert tool("repair", path, "--apply", "--yes").code == 0
+    listed = tool("history", path)
+    path.with_name("state.db-wal").unlink()
+    path.with_name("state.db-shm").unlink()
+    path.write_bytes(content)
+    ran = tool("history", path)
+    assert (ran.code, ran.out) == (3, listed.out)
+    assert f"{path.parent}/dbtools/RECEIPT/backup.db" in ran.err
+    (receipt,) = json.loads(tool("history", path, "--format", "json").out)
+    assert Path(receipt["backup"]).is_file()
+    assert tool("undo", path).code == 3
+
+
+def test_an_apply_without_steps_is_no_dry_run(tmp_path: Path) -> None:
+    ran = tool("repair", healthy(tmp_path / "home"), "--apply", "--yes")
+    assert ran.code == 0
+    assert ran.out.startswith("nothing was changed: the plan has no steps")
+
+
 def test_apply_leaves_findings_that_it_may_not_mend(tmp_path: Path) -> None:
     path = orphaned(tmp_path / "home")
     choose = ("--choose", "orphaned-messages=purge")

@@ -13,13 +13,26 @@ from .options import READ_CODES, epilog, format_option, home_option, write
 @format_option
 def command(database: str | None, home: str | None, format_: str) -> None:
     """List what was applied to a database, and what became of it."""
-    from .. import documents
+    from .. import documents, receipts
+    from ..model import CouldNotLook
     from ..report import table
     from ..targets import one_target
     from ..undoing import history
 
-    found = history(one_target(database, home))
+    where, unproven = one_target(database, home), None
+    try:
+        found = history(where)
+    except CouldNotLook as error:
+        # A file that is lost is when its backups are wanted.
+        if not (found := receipts.read_all(where)):
+            raise
+        unproven = CouldNotLook(
+            f"{error}; the receipts are shown as they were written; "
+            f"their backups: {where.dbtools_dir}/RECEIPT/{receipts.BACKUP}"
+        )
     if format_ == "json":
         write(documents.encode([documents.receipt_document(receipt) for receipt in found]))
     else:
         write(table.history_text(found))
+    if unproven is not None:
+        raise unproven

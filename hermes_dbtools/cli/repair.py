@@ -111,7 +111,9 @@ def command(
         prepared = repairing.prepare(request, progress)
         rehearsed = repairing.rehearse(request, prepared, options) if rehearse else None
     document = documents.encode(documents.plan_document(prepared.plan, totals(prepared.plan)))
-    text = table.plan_text(prepared.plan, prepared.report, seconds=prepared.lock_seconds, verbose=verbose)
+    text = table.plan_text(
+        prepared.plan, prepared.report, seconds=prepared.lock_seconds, verbose=verbose, dry=not apply_
+    )
     as_json = format_ == "json"
     if save_plan is not None:
         write(document, save_plan)

@@ -46,13 +46,17 @@ def headline(database: DatabaseReport) -> str:
     return " · ".join(parts)
 
 
-def plan_text(plan: Plan, database: DatabaseReport, *, seconds: float, verbose: bool = False) -> str:
-    """The dry run of a repair: steps by class, what is skipped and why, what to run next."""
+def plan_text(
+    plan: Plan, database: DatabaseReport, *, seconds: float, verbose: bool = False, dry: bool = True
+) -> str:
+    """The plan of a repair: steps by class, what is skipped and why. `dry`: it was not asked to be applied."""
     lines = [
         f"dry run: nothing is written. {len(plan.steps):,} steps in one transaction, "
         f"about {max(seconds, 0.1):.1f} s under the write lock"
         if plan.steps
         else "dry run: nothing is written, and nothing would be: the plan has no steps"
+        if dry
+        else "nothing was changed: the plan has no steps"
     ]
     results = {result.slug: result for result in database.results}
     rows = []
