@@ -81,7 +81,7 @@ def delete_all(home: Home, ids: Iterable[str], options: DeleteOptions) -> Deleti
     first = _looked(home, asked, options)
     _note(outcome, first)
     for group in _groups(first):
-        _delete_group(home, group, options, outcome)
+        _delete_group(home, group, options, outcome, None if first.held else first)
     gone = {*outcome.deleted, *outcome.taken_along}
     known = frozenset(asked)
     return Deletion(
@@ -112,9 +112,11 @@ def refuse_left(done: Deletion) -> None:
         raise Refused(f"{done.skipped[0].key}: {done.skipped[0].reason}; nothing was changed")
 
 
-def _delete_group(home: Home, group: tuple[str, ...], options: DeleteOptions, outcome: Outcome) -> None:
+def _delete_group(
+    home: Home, group: tuple[str, ...], options: DeleteOptions, outcome: Outcome, first: Look | None
+) -> None:
     for attempt in range(ATTEMPTS):
-        seen = _looked(home, group, options)
+        seen = first if first is not None and not attempt else _looked(home, group, options)
         _note(outcome, seen)
         if not seen.plan.steps:
             return

@@ -63,6 +63,14 @@ SELECT COUNT(*),
   LEFT JOIN messages AS m ON m.id = e.id
  WHERE e.index_name = :index;
 
+-- name: entry_count
+-- How many touched entries an index holds.
+SELECT COUNT(*) FROM temp.search_entries WHERE index_name = :index;
+
+-- name: touched_count
+-- How many messages are touched.
+SELECT COUNT(*) FROM temp.touched_messages;
+
 -- name: entry_total
 -- How many entries an index holds.
 SELECT COUNT(*) FROM {docsize};
