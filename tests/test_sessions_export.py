@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,8 +28,8 @@ from tests.repairs import (
     state,
     take_back,
 )
-from tests.running import environment, tool
-from tests.shapes.make import SHAPES, execute, fill_many, make
+from tests.running import tool
+from tests.shapes.make import SHAPES, execute
 
 
 def exported(home: Home, target: Path, *words: str, **options: Any) -> Exported:
@@ -250,26 +248,3 @@ def test_the_command_deletes_what_it_proved(tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert [entry["id"] for entry in entries(tmp_path / "out")] == [SECOND]
     assert execute(home.database, "SELECT count(*) FROM sessions WHERE id = ?", (SECOND,)) == [(0,)]
-
-
-MEASURED = """
-import resource, sys
-from hermes_dbtools.home import resolve
-from hermes_dbtools.sessions.export import export
-done = export(resolve(sys.argv[1]), (sys.argv[2],), sys.argv[3])
-print(done.messages, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-"""
-
-
-@pytest.mark.bench
-def test_memory_stays_flat_for_190_000_messages(tmp_path: Path) -> None:
-    (tmp_path / "home").mkdir()
-    path = make(tmp_path / "home" / "state.db", "22")
-    fill_many(path, 1, 190_000, 600, nul_every=50)
-    ((session_id,),) = execute(path, "SELECT id FROM sessions")
-    command = [sys.executable, "-c", MEASURED, str(path), session_id, str(tmp_path / "out")]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True)
-    messages, kilobytes = map(int, done.stdout.split())
-    assert messages == 190_000
-    assert (tmp_path / "out").stat().st_size > 150e6
-    assert kilobytes * (1024 if sys.platform != "darwin" else 1) < 120e6
