@@ -114,7 +114,10 @@ def _repair(case: Case, home: Home, plan: Plan) -> None:
 
 
 def _damaged(case: Case, folder: Path) -> Home:
-    """A healthy home, damaged as the case says; fails when the damage changes nothing."""
+    """A healthy home, damaged as the case says; fails when the damage changes nothing.
+
+    In its SQL, `{home}` is the path of the home, and `sha256(text)` a digest.
+    """
     home = folder / "home"
     for part in ("sessions", "cache/documents/native-inputs", "cache/transcript_media"):
         (home / part).mkdir(parents=True)
@@ -128,7 +131,8 @@ def _damaged(case: Case, folder: Path) -> Home:
         connection = apsw.Connection(str(path))
         try:
             connection.execute("PRAGMA foreign_keys = OFF")
-            connection.execute(sql)
+            connection.create_scalar_function("sha256", lambda said: hashlib.sha256(said.encode()).hexdigest())
+            connection.execute(sql.replace("{home}", str(home)))
         finally:
             connection.close()
         assert digest(path) != healthy, "the damage damages nothing"

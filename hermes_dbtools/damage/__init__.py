@@ -28,7 +28,9 @@ from .media import (
     dangling_image_references,
     foreign_image_paths,
     inline_images,
+    retired_media_leftovers,
     undecodable_images,
+    unreferenced_images,
 )
 from .references import (
     dangling_delegations,
@@ -121,9 +123,11 @@ REGISTRY: tuple[Damage, ...] = (
     missing_tool_names.DAMAGE,
     dangling_image_references.DAMAGE,
     foreign_image_paths.DAMAGE,
+    unreferenced_images.DAMAGE,
     altered_images.DAMAGE,
     undecodable_images.DAMAGE,
     inline_images.DAMAGE,
+    retired_media_leftovers.DAMAGE,
     stuck_executions.DAMAGE,
     stale_leases.DAMAGE,
     idempotency_leftovers.DAMAGE,

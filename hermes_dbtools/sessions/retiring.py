@@ -16,8 +16,8 @@ from .. import retirement
 from ..damage._declare import ScanContext, text, whole
 from ..damage.runtime._ledger import Retirement, retirements, unknown_columns
 from ..media_files import State, folders_of
+from ..media_names import TEXT_COLUMNS, digests_in, inode_of, inodes_of, name_of, paths_in
 from ..model import FileTrash, Statement, Value
-from ..named_files import TEXT_COLUMNS, digest_of, digests_in, inode_of, inodes_of, paths_in
 from ._operation import Operation
 
 LEDGER = (
@@ -127,7 +127,7 @@ def _free_files(operation: Operation, context: ScanContext, owners: Mapping[Valu
         state = State.OUTSIDE if _unprintable(path) else folders.held(path)
         if state is State.MISSING:
             one.found.files.pop(key, None)
-        elif state is State.FINE and digest_of(path) not in digests and inode_of(path) not in held:
+        elif state is State.FINE and name_of(path) not in digests and inode_of(path) not in held:
             one.found.files.pop(key, None)
             if (file := planned(path)) is not None:
                 one.freed.append(file)

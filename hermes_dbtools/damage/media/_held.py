@@ -12,6 +12,9 @@ from ...media_references import SHA256, Form, Reference, admission_references, h
 from ...model import FileCopy, Finding, Remedy, Safety, Statement, Step, Value
 from .._declare import Damage, ScanContext, printable, text, whole
 
+FILE, STOPPER = "damage/media/dangling_image_references", "HDB701"
+"""Where the questions about held files are kept, and the code of the class that reports those files."""
+
 LISTED = 1000
 """Up to so many broken references are one finding each; more of them are one finding for each session."""
 
@@ -55,10 +58,10 @@ class Broken:
         return Wanted(digest, self.reference.size)
 
 
-def broken_references(damage: Damage, context: ScanContext, folders: MediaFolders) -> list[Broken]:
+def broken_references(context: ScanContext, folders: MediaFolders) -> list[Broken]:
     """Every held path that is missing, not a regular file or not in its folder, by admission and place."""
     broken: list[Broken] = []
-    for seq, session, terminal, lists, prompt in damage.rows(context, "admissions"):
+    for seq, session, terminal, lists, prompt in context.rows(FILE, "admissions"):
         found: dict[str, list[Reference]] = {}
         references = [*admission_references(whole(seq), bool(terminal), _bytes(lists))]
         if isinstance(prompt, bytes):

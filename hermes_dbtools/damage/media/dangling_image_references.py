@@ -57,7 +57,7 @@ def _find(context: ScanContext) -> Iterable[Finding]:
     folders = folders_of(context.home) if context.home is not None else None
     if folders is None:
         raise NotApplicable("the file lies in no Hermes home: nothing says where its images are")
-    broken = broken_references(DAMAGE, context, folders)
+    broken = broken_references(context, folders)
     gone = gone_from_messages(DAMAGE, context, folders, {one.path for one in broken})
     absent, listed = _by_absence(broken, folders)
     wanted = [want for one in listed if (want := one.wanted())]
