@@ -100,6 +100,7 @@ def receipt_text(receipt: Receipt) -> str:
             for table, rows in receipt.cascaded.items()
         ),
         *(f"  put back {one_line(file.target)}" for file in receipt.files),
+        *_trash_lines(receipt),
     ]
     if receipt.search_rebuilt:
         lines.append("  search index rebuilt: " + ", ".join(receipt.search_rebuilt))
@@ -281,6 +282,8 @@ def _rows_text(steps: Sequence[Step]) -> str:
     parts = [f"{signs[operation]}{rows:,} {table}" for (operation, table), rows in sums.items()]
     if files := sum(len(step.files) for step in steps):
         parts.append(f"+{files:,} files put back")
+    if files := sum(len(step.trash) for step in steps):
+        parts.append(f"{files:,} files moved away")
     return " ".join(parts)
 
 
@@ -292,9 +295,24 @@ def _totals_text(plan: Plan) -> str:
         f"{sums['rows_removed']:,} rows removed, {size_text(sums['bytes_freed'])}"
         if sums["rows_removed"]
         else "",
-        f"{sums['files_moved']:,} files put back" if sums["files_moved"] else "",
+        _files_text(plan.steps),
     ]
     return "in all: " + " · ".join(part for part in parts if part)
+
+
+def _files_text(steps: Sequence[Step]) -> str:
+    back = sum(len(step.files) for step in steps)
+    away = [file for step in steps for file in step.trash]
+    parts = [f"{back:,} files put back" if back else ""]
+    parts += [f"{len(away):,} files moved away, {size_text(sum(file.size for file in away))}" if away else ""]
+    return " · ".join(part for part in parts if part)
+
+
+def _trash_lines(receipt: Receipt) -> list[str]:
+    left = [file for file in receipt.trash if file.left]
+    gone = len(receipt.trash) - len(left)
+    lines = [f"  moved away: {gone:,} files"] if gone else []
+    return lines + [f"  left: {one_line(file.path)} ({file.left})" for file in left]
 
 
 def _skipped_lines(plan: Plan, *, verbose: bool) -> list[str]:

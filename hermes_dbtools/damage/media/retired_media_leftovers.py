@@ -127,10 +127,7 @@ def _step(key: str, title: str, keys: Sequence[str], trash: tuple[FileTrash, ...
         Statement("forget", {"keys": json.dumps(portion)}, len(portion), "state_meta", "delete")
         for portion in portions
     )
-    size = sum(file.size for file in trash)
-    return Step(
-        DAMAGE.code, DAMAGE.slug, key, "collect", title, (), statements, bytes_freed=size, trash=trash
-    )
+    return Step(DAMAGE.code, DAMAGE.slug, key, "collect", title, (), statements, trash=trash)
 
 
 def _keys(keys: Sequence[str]) -> str:

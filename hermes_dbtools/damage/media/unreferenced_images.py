@@ -74,7 +74,6 @@ def _finding(name: str, files: list[MediaFile], refused: str | None, *, stopped:
         "trash",
         f"move {counted} of {name} away: {size_text(size)}",
         (),
-        bytes_freed=size,
         trash=tuple(file.trash() for file in files),
     )
     evidence: dict[str, object] = {
