@@ -29,6 +29,9 @@ from .model import (
 DEFAULT_MAX_ROWS = 10_000
 """Rows that a plan may remove unless `--max-rows` says otherwise; nor, by default, more than half of all messages."""
 
+FIRST = ("HDB001", "HDB002", "HDB003")
+"""Classes of the whole file: while one of them is found, nothing else is planned."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
@@ -57,12 +60,12 @@ def make_plan(report: DatabaseReport, options: PlanOptions | None = None) -> Pla
         for finding in result.findings:
             remedy = _remedy(finding, options.choices.get(finding.slug))
             if remedy is None or remedy.step is None:
-                skipped.append(_skip(finding, remedy.refused if remedy else None))
+                skipped.append(_skip(finding, (remedy.refused or refusal) if remedy else ""))
             elif reason := remedy.refused or refusal or _unwritable(remedy.step, tokenizer):
                 skipped.append(_skip(finding, reason))
             elif remedy.safety is Safety.LOSSY and not options.allow_lossy:
                 skipped.append(_skip(finding, f"{remedy.answer} drops data: --allow-lossy"))
-            elif guarded := _live(finding, live):
+            elif guarded := _live((*finding.session_ids, *remedy.step.session_ids), live):
                 active.append(_skip_active(finding, guarded))
             else:
                 steps.append(remedy.step)
@@ -118,8 +121,8 @@ def _remedy(finding: Finding, answer: str | None) -> Remedy | None:
     )
 
 
-def _skip(finding: Finding, reason: str | None) -> Skipped:
-    if reason is None:
+def _skip(finding: Finding, reason: str) -> Skipped:
+    if not reason:
         answers = [
             remedy.answer for remedy in finding.remedies if remedy.step is not None and not remedy.refused
         ]
@@ -137,8 +140,8 @@ def _live_or_all(report: DatabaseReport) -> Callable[[Value], LiveSession | None
     return live.get
 
 
-def _live(finding: Finding, live: Callable[[Value], LiveSession | None]) -> LiveSession | None:
-    return next((found for session in finding.session_ids if (found := live(session)) is not None), None)
+def _live(sessions: Iterable[Value], live: Callable[[Value], LiveSession | None]) -> LiveSession | None:
+    return next((found for session in sessions if (found := live(session)) is not None), None)
 
 
 def _skip_active(finding: Finding, session: LiveSession) -> SkippedActive:
@@ -149,7 +152,7 @@ def _whole_file_refusal(report: DatabaseReport) -> str:
     if report.shape is not None and not report.shape.known:
         return "the file is newer than this tool knows: report only"
     for result in report.results:
-        if result.status is Status.DAMAGED and result.code in ("HDB001", "HDB002", "HDB003"):
+        if result.status is Status.DAMAGED and result.code in FIRST:
             return f"{result.slug} ({result.code}) comes first: no row of this file may be changed"
     return ""
 

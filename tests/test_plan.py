@@ -51,8 +51,9 @@ def findings(draw: st.DrawFn, code: str, slug: str, key: str) -> Finding:
     remedies = []
     for answer in draw(st.lists(st.sampled_from(ANSWERS), unique=True, max_size=3)):
         done = tuple(draw(st.lists(statements, min_size=1, max_size=2)))
+        touched = (*sessions, *draw(st.lists(st.sampled_from(SESSIONS), max_size=1)))
         step = Step(
-            code, slug, key, answer, f"{answer} {key}", sessions, done, bytes_freed=draw(st.integers(0, 9))
+            code, slug, key, answer, f"{answer} {key}", touched, done, bytes_freed=draw(st.integers(0, 9))
         )
         remedies.append(
             Remedy(
@@ -141,8 +142,8 @@ def test_no_step_is_planned_that_was_not_allowed(report: DatabaseReport, allowed
         assert remedy.step == step
         assert remedy.refused is None
         assert remedy.safety is not Safety.LOSSY or allowed.allow_lossy
-        assert not live & set(finding.session_ids)
-        assert not (report.all_live and finding.session_ids)
+        assert not live & {*finding.session_ids, *step.session_ids}
+        assert not (report.all_live and (finding.session_ids or step.session_ids))
         chosen = allowed.choices.get(finding.slug)
         answers = [one.answer for one in finding.remedies]
         assert step.answer == (chosen if chosen in answers else answers[0])
@@ -152,6 +153,23 @@ def test_no_step_is_planned_that_was_not_allowed(report: DatabaseReport, allowed
         assert not any(r.code == "HDB002" and r.status is Status.DAMAGED for r in report.results)
     if any(r.code == "HDB805" and r.status is Status.DAMAGED for r in report.results):
         assert not any(s.table == "messages" for step in plan.steps for s in step.statements)
+
+
+@given(reports(), options)
+@settings(max_examples=300, deadline=None)
+def test_what_stops_the_whole_file_is_the_reason_of_every_skip(
+    report: DatabaseReport, allowed: PlanOptions
+) -> None:
+    if not any(r.code == "HDB002" and r.status is Status.DAMAGED for r in report.results):
+        return
+    by_hand = {f.key for result in report.results for f in result.findings if not f.remedies}
+    for skip in make_plan(report, allowed).skipped:
+        assert (
+            skip.key in by_hand
+            or "comes first" in skip.reason
+            or "newer" in skip.reason
+            or "refused" in skip.reason
+        )
 
 
 @given(reports(), options)

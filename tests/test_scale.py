@@ -227,6 +227,10 @@ def test_nothing_is_purged_while_sessions_is_damaged(backup: bool, tmp_path: Pat
     assert plan.steps == ()
     done = command(home, "repair", *PURGE, "--allow-lossy", "--max-rows", "1000", "--apply", "--yes")
     assert "HDB002" in done.stdout + done.stderr
+    _found, _next, commands = command(home, "scan").stdout.partition("next:")
+    assert [line.split()[:3] for line in commands.splitlines()] == [
+        ["hermes-dbtools", "runbook", "structural-damage"]
+    ]
     with pytest.raises(Refused, match="structurally damaged"):
         repair(home, before_damage, backup=backup)
     assert bytes_of(home.database) == before

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from tabulate import tabulate
 
 from ..model import DatabaseReport, Plan, Receipt, Report, Result, Severity, Status, Step
-from ..plan import totals
+from ..plan import FIRST, totals
 from ..shown import one_line, shell_word
 from ..sizes import answers_text, moment_text, short, size_text
 
@@ -249,7 +249,8 @@ def _next(database: DatabaseReport, damaged: Sequence[Result]) -> list[str]:
     if not damaged:
         return []
     commands = [(f"hermes-dbtools runbook {damaged[0].slug}", "what it means, step by step")]
-    if any(result.answers != ("report",) for result in damaged):
+    first = any(result.code in FIRST for result in damaged)
+    if not first and any(result.answers != ("report",) for result in damaged):
         repair = f"hermes-dbtools repair {shell_word(database.path)}"
         commands.insert(0, (repair, "what would be changed (nothing is written)"))
     width = max(len(command) for command, _what in commands)
