@@ -8,10 +8,10 @@ may leave out more: the command line leaves out the sources of `HELPERS`, others
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 import apsw
+import msgspec
 
 from . import queries
 from .model import Value
@@ -59,8 +59,7 @@ _SENTENCES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(msgspec.Struct, frozen=True, gc=False):
     """How one session stands in the list.
 
     `shown_as` is the id it is shown under, its own or its conversation's tip, and None where it is not; then
@@ -77,8 +76,7 @@ class Standing:
         return self.shown_as is not None
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(msgspec.Struct, frozen=True, gc=False):
     """One session: its parent, why it is no root of the list, and all rules of its own."""
 
     parent: Value
@@ -111,6 +109,8 @@ def standings(connection: apsw.Connection, has: Has) -> dict[Value, Standing]:
 
 def _row(row: tuple[Value, ...]) -> _Row:
     _session_id, parent, child, delegate, archived, hidden, compressed = row
+    if not child and not delegate and archived == hidden == 0:
+        return _Row(_id(parent), "", (), bool(compressed))
     rules = []
     if child and child != "compressed":
         rules.append(_CHILD_RULES[str(child)])

@@ -31,7 +31,7 @@ WITH_LEASES = ("30", "31", "runtime", "media")
 
 
 def listed(home: Home, **filters: object) -> dict[object, Listed]:
-    return {one.id: one for one in list_sessions(home, Filters(now=NOW, **filters))}  # type: ignore[arg-type]
+    return {one.id: one for one in list_sessions(home, Filters(now=NOW, **filters)).sessions}  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -55,9 +55,8 @@ def command(
     from ..sessions.listing import Filters, list_sessions
     from ..targets import one_target
 
-    found = list_sessions(one_target(database, home), Filters(sources, kinds, states, hidden))
-    printed = found[:limit] if limit else found
+    found = list_sessions(one_target(database, home), Filters(sources, kinds, states, hidden), limit)
     if format_ == "json":
-        write(documents.encode(report.list_document(printed, len(found))))
+        write(documents.encode(report.list_document(found.sessions, found.total)))
     else:
-        write(report.list_text(printed, len(found)))
+        write(report.list_text(found.sessions, found.total))

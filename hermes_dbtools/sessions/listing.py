@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+
+import msgspec
 
 from .. import guard, visibility
 from ..damage._declare import ScanContext, text, whole
@@ -21,8 +23,7 @@ KINDS = ("root", "branch", "delegate", "continuation", "reset", "child")
 STATES = ("live", "open", "closed", "archived")
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(msgspec.Struct, frozen=True, gc=False):
     """One session. Times are epoch seconds, None where the row holds none that can be one.
 
     `reason` says why it is live, or how it was closed; `hidden` why upstream's lists do not show it, or ''.
@@ -55,14 +56,22 @@ class Filters:
     now: float = field(default_factory=time.time)
 
 
-def list_sessions(home: Home, filters: Filters | None = None) -> tuple[Listed, ...]:
-    """The sessions of a home, newest first. Raises CouldNotLook where the file cannot be read."""
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The sessions that were asked for, newest first, and how many there are without the limit."""
+
+    sessions: tuple[Listed, ...]
+    total: int
+
+
+def list_sessions(home: Home, filters: Filters | None = None, limit: int = 0) -> Listing:
+    """The newest sessions of a home, all of them for a limit of 0. Raises CouldNotLook where the file cannot be read."""
     filters = filters or Filters()
-    return look(home, filters.now, lambda context: tuple(_wanted(listed(context), filters)))
+    return look(home, filters.now, lambda context: _listing(context, filters, limit))
 
 
-def listed(context: ScanContext) -> list[Listed]:
-    """Every session, newest first."""
+def listed(context: ScanContext, limit: int = -1) -> list[Listed]:
+    """Every session, newest first, at most `limit` where that is not negative."""
     live = guard.live_sessions(
         context.connection,
         context.shape,
@@ -71,7 +80,18 @@ def listed(context: ScanContext) -> list[Listed]:
         held=context.file.holders.held,
     )
     standings = visibility.standings(context.connection, context.has)
-    return [_listed(row, live, standings) for row in context.rows(FILE, "sessions")]
+    cached: dict[Value, str] = {}
+    rows = context.rows(FILE, "sessions", {"limit": limit})
+    return [_listed(row, live, standings, cached) for row in rows]
+
+
+def _listing(context: ScanContext, filters: Filters, limit: int) -> Listing:
+    if not (filters.sources or filters.kinds or filters.states or filters.hidden):
+        found = listed(context, limit or -1)
+        ((total,),) = context.rows(FILE, "total")
+        return Listing(tuple(found), whole(total))
+    chosen = tuple(_wanted(listed(context), filters))
+    return Listing(chosen[:limit] if limit else chosen, len(chosen))
 
 
 def _wanted(sessions: Iterable[Listed], filters: Filters) -> Iterable[Listed]:
@@ -86,12 +106,17 @@ def _wanted(sessions: Iterable[Listed], filters: Filters) -> Iterable[Listed]:
 
 
 def _listed(
-    row: tuple[Value, ...], live: guard.LiveSessions, standings: dict[Value, visibility.Standing]
+    row: tuple[Value, ...],
+    live: Mapping[Value, LiveSession],
+    standings: Mapping[Value, visibility.Standing],
+    cached: dict[Value, str],
 ) -> Listed:
     key, source, parent, title, started, ended, end_reason, count, archived, kind = row
     session_id = text(key)
-    found = live.get(session_id)
-    word = words(source)
+    found = live.get(session_id) if live else None
+    if source not in cached:
+        cached[source] = words(source)
+    word = cached[source]
     standing = standings.get(session_id)
     state, reason = _state(found, ended, words(end_reason), archived)
     return Listed(
@@ -102,7 +127,7 @@ def _listed(
         words(title),
         moment(started),
         moment(ended),
-        whole(count),
+        count if isinstance(count, int) else whole(count),
         state,
         reason,
         found.holder if found else "",
@@ -133,10 +158,10 @@ def _hidden(source: str, standing: visibility.Standing | None) -> str:
 
 def words(value: Value) -> str:
     """A value as text that can be shown: bytes that are no UTF-8 as an id is written."""
+    if value is None:
+        return ""
     value = text(value)
-    if isinstance(value, bytes):
-        return f"hex:{value.hex()}"
-    return "" if value is None else str(value)
+    return f"hex:{value.hex()}" if isinstance(value, bytes) else str(value)
 
 
 def moment(value: Value) -> float | None:

@@ -2,7 +2,7 @@
 
 -- name: sessions
 -- needs: sessions.archived sessions.session_key
--- One row per session, newest first: id, source, parent, title, start, end, end reason, messages, archived, how it hangs under its parent.
+-- One row per session, newest first, at most :limit where that is not negative: id, source, parent, title, start, end, end reason, messages, archived, how it hangs under its parent.
 WITH configured AS NOT MATERIALIZED (
   SELECT s.*, CASE WHEN typeof(s.model_config) = 'text' AND json_valid(s.model_config) THEN s.model_config ELSE '{}' END AS config
     FROM sessions AS s
@@ -25,7 +25,8 @@ SELECT CAST(s.id AS BLOB), CAST(s.source AS BLOB), CAST(s.parent_session_id AS B
   FROM configured AS s
   LEFT JOIN sessions AS p ON p.id = s.parent_session_id
  WHERE s.id IS NOT NULL
- ORDER BY s.started_at DESC, s.id DESC;
+ ORDER BY s.started_at DESC, s.id DESC
+ LIMIT :limit;
 
 -- name: sessions
 -- needs: sessions.archived
@@ -48,7 +49,8 @@ SELECT CAST(s.id AS BLOB), CAST(s.source AS BLOB), CAST(s.parent_session_id AS B
   FROM configured AS s
   LEFT JOIN sessions AS p ON p.id = s.parent_session_id
  WHERE s.id IS NOT NULL
- ORDER BY s.started_at DESC, s.id DESC;
+ ORDER BY s.started_at DESC, s.id DESC
+ LIMIT :limit;
 
 -- name: sessions
 -- The same for the oldest files, which know neither markers nor flags.
@@ -62,4 +64,9 @@ SELECT CAST(s.id AS BLOB), CAST(s.source AS BLOB), CAST(s.parent_session_id AS B
   FROM sessions AS s
   LEFT JOIN sessions AS p ON p.id = s.parent_session_id
  WHERE s.id IS NOT NULL
- ORDER BY s.started_at DESC, s.id DESC;
+ ORDER BY s.started_at DESC, s.id DESC
+ LIMIT :limit;
+
+-- name: total
+-- How many sessions there are.
+SELECT count(*) FROM sessions AS s WHERE s.id IS NOT NULL;
