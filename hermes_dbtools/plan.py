@@ -208,4 +208,4 @@ def _without_removed(steps: list[Step]) -> tuple[list[Step], list[Skipped]]:
 
 def _of_whole_sessions(step: Step) -> bool:
     """Whether what the step deletes is all that its table holds of a session: so it is where the session itself is missing."""
-    return step.code.startswith("HDB2") or step.code == "HDB901"
+    return step.code.startswith("HDB2") or step.code in ("HDB301", "HDB901")
