@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ...model import Finding, Remedy, Safety, Statement, Value
 from .._declare import Damage, ScanContext, printable, whole
-from ._times import Answers, Moment, Span, answers
+from ._times import Answers, Moment, Span, answers, sound
 
 CANNOT_UNDO = "it is NULL in a column that must not be NULL: an undo could not put it back"
 
@@ -21,7 +21,9 @@ def message_findings(
         Moment(whole(id_), value, kind == "null")
         for id_, kind, value in damage.rows(context, "moments", {"session_id": session})
     ]
-    found = answers(moments, Span(start, context.now))
+    around = {"first": moments[0].id, "last": moments[-1].id}
+    ((before, after),) = damage.rows(context, "around", around)
+    found = answers(moments, Span(start, context.now, sound(before), sound(after)))
     nulls = {moment.id for moment in moments if moment.null and not_null}
     if found.divided:
         yield _message_finding(

@@ -22,6 +22,22 @@ COLUMNS = {
 BLOCKS = {"state_meta": "state-key", "gateway_routing": "route", "worker_receipts": "receipt"}
 """What to ask for rows of the other tables that belong to a session."""
 
+REFERENCES = {
+    "sessions": ("parent_session_id", "system_prompt_hash", "tool_names"),
+    "messages": ("session_id",),
+    "session_model_usage": ("session_id",),
+    "session_daily_usage": ("session_id",),
+    "session_admissions": ("target_session_id",),
+    "worker_executions": ("session_id",),
+    "worker_receipts": ("execution_id",),
+    "compression_locks": ("session_id",),
+    "session_turn_leases": ("conversation_id",),
+    "async_delegations": ("parent_session_id", "origin_session_id", "owner_execution_id"),
+    "telegram_dm_topic_bindings": ("session_id",),
+}
+"""Columns that name a row of another table. A bad value there names no row, and classes of references report that; or it
+names one whose own key is as bad, and that row tells."""
+
 PREFIXES = (b"goal:", b"gateway.local_policy.v1:", b"gateway.api.settings.v1.", b"gateway.api.binding.v1.")
 """Names of the store's values that end with the id of a session."""
 

@@ -32,10 +32,15 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What is known of the time around some rows; None where it is not."""
+    """What is known of the time around some rows; None where it is not.
+
+    `before` and `after` are of the messages of other sessions that were put in just before and just after.
+    """
 
     start: float | None
     end: float
+    before: float | None = None
+    after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +76,11 @@ def answers(moments: Sequence[Moment], span: Span) -> Answers:
     """What the unsound rows of one session should hold; `moments` are all its rows in the order of ids.
 
     A division counts where its result lies between the neighbours: the row before, sound or divided, and the next sound row;
-    the start of the session and now, where there is no such row. The others are spread evenly between their neighbours.
+    the start of the session and now, where there is no such row. In a session without any sound row, what was put in before and
+    after it in other sessions counts too. The others are spread evenly between their neighbours.
     """
     times = [None if moment.null else sound(moment.value) for moment in moments]
-    divided = _divide(moments, times, span)
+    divided = _divide(moments, times, span) or _divide_among_others(moments, times, span)
     estimated: dict[int, float] = {}
     unknown: list[int] = []
     place = 0
@@ -117,6 +123,23 @@ def _divide(moments: Sequence[Moment], times: list[float | None], span: Span) ->
                 divided[moment.id] = by
                 time = times[place] = moment.value / by
         before = time if time is not None else before
+    return divided
+
+
+def _divide_among_others(
+    moments: Sequence[Moment], times: list[float | None], span: Span
+) -> dict[int, float]:
+    """The divisors of rows of a session without any sound row, by what others got around them; a day is left for clocks."""
+    if any(time is not None for time in times) or (span.before is None and span.after is None):
+        return {}
+    low = span.before if span.before is not None else span.after
+    high = span.after if span.after is not None else span.end
+    divided: dict[int, float] = {}
+    for place, moment in enumerate(moments):
+        by = None if low is None else divisor(moment.value, min(low, high) - DAY, max(low, high) + DAY)
+        if by is not None and isinstance(moment.value, int | float):
+            divided[moment.id] = by
+            times[place] = moment.value / by
     return divided
 
 

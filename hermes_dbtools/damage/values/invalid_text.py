@@ -19,9 +19,9 @@ title that would then equal another becomes NULL. The bytes are kept in the undo
 Safety
 ------
 Lossy: what the broken bytes said is gone from the database, so it is planned only with --allow-lossy. Never written:
-keys and columns that name another row (the other end would be lost), and columns and tables that no known release
-has. JSON that does not parse even then is reported by invalid-json alone. A NUL byte is not damage: content that is
-a list of parts begins with one.
+keys and names of chats (the other end would be lost), and columns and tables that no known release has. A column that
+names another row is left to the classes of references. JSON that does not parse even then is reported by invalid-json
+alone. A NUL byte is not damage: content that is a list of parts begins with one.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from ._json import broken_values
 from ._messages import portions
 
 NAMES_A_ROW = {
-    "sessions": ("system_prompt_hash", "tool_names", "session_key"),
+    "sessions": ("session_key",),
     "session_admissions": ("admission_id", "request_id", "principal_id"),
-    "async_delegations": ("parent_session_id", "origin_session", "origin_session_id", "owner_execution_id"),
+    "async_delegations": ("origin_session",),
     "delivery_obligations": ("session_key",),
     "telegram_dm_topic_bindings": ("session_key",),
     "runtime_epoch": ("instance_id",),
 }
-"""Columns that name another row, or must be unique, though no key that the file declares says so."""
+"""Columns that name a chat or a caller, or must be unique, though no key that the file declares says so."""
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ def _find(context: ScanContext) -> Iterable[Finding]:
 
 
 def _broken_rows(context: ScanContext, table: str) -> list[_Row]:
-    columns = context.shape.text_columns(table)
+    columns = _columns(context, table)
     if not columns or context.shape.tables[table].without_rowid:
         return []
     names = {"table": table, "columns": columns}
@@ -107,13 +107,21 @@ def _broken_rows(context: ScanContext, table: str) -> list[_Row]:
     return [found[rowid] for rowid in sorted(found)]
 
 
+def _columns(context: ScanContext, table: str) -> tuple[str, ...]:
+    """The columns of text that this class reports: those that name another row are left to the classes of references."""
+    shape = context.shape.tables[table]
+    named = {column for key in shape.foreign_keys for column in key.columns}
+    named |= set(_owners.REFERENCES.get(table, ()))
+    return tuple(column for column in context.shape.text_columns(table) if column not in named)
+
+
 def _add_messages(
     context: ScanContext,
     portion: str,
     sessions: dict[Value, _Session],
     elsewhere: set[tuple[str, int, str]],
 ) -> None:
-    for column in context.shape.text_columns("messages"):
+    for column in _columns(context, "messages"):
         names = {"table": "messages", "column": column, "owner": "session_id"}
         for id_, session, size in DAMAGE.rows(context, "values", {"rows": portion}, names):
             if ("messages", whole(id_), column) not in elsewhere:
@@ -129,8 +137,6 @@ def _untouchable(context: ScanContext, table: str, column: str) -> str:
         return "no known release has this column"
     if column in shape.primary_key or column in NAMES_A_ROW.get(table, ()):
         return "it is a key or names another row: written anew it would name none"
-    if any(column in key.columns for key in shape.foreign_keys):
-        return "it names another row: written anew it would name none"
     return ""
 
 

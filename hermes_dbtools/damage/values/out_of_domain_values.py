@@ -32,6 +32,7 @@ from ... import known, utf8
 from ...model import Finding, Safety, Severity, Value
 from ...sweep import OUT_OF_DOMAIN
 from .._declare import ScanContext, declare, printable, text, whole
+from . import _owners
 from ._messages import portions
 
 HANDOFF_SECONDS = 3_600.0
@@ -103,6 +104,8 @@ def _bytes_for_text(context: ScanContext) -> Iterator[Finding]:
         owner = OWNERS.get(table, "rowid")
         found: dict[int, tuple[Value, list[str]]] = {}
         for column in context.shape.text_columns(table):
+            if column in _owners.REFERENCES.get(table, ()):
+                continue
             names = {"table": table, "column": column, "owner": owner}
             for row, session in DAMAGE.rows(context, "bytes-for-text", names=names):
                 found.setdefault(whole(row), (text(session), []))[1].append(column)

@@ -52,6 +52,13 @@ SELECT m.id, typeof(m.timestamp), CASE WHEN typeof(m.timestamp) IN ('integer', '
  WHERE m.session_id = CAST(:session_id AS TEXT)
  ORDER BY m.id;
 
+-- name: around
+-- The time of the last sound message put in before one id, and of the first put in after another.
+SELECT (SELECT m.timestamp FROM messages AS m
+         WHERE m.id < :first AND m.timestamp BETWEEN 1 AND 4200000000 ORDER BY m.id DESC LIMIT 1),
+       (SELECT m.timestamp FROM messages AS m
+         WHERE m.id > :last AND m.timestamp BETWEEN 1 AND 4200000000 ORDER BY m.id LIMIT 1);
+
 -- name: divide
 -- Makes seconds of one time that is in milliseconds or microseconds.
 UPDATE {table}
