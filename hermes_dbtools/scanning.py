@@ -30,6 +30,7 @@ from .model import (
 )
 from .selection import selected
 from .shape import Shape, read_shape
+from .shown import shown
 from .sizes import path_text, size_text
 from .stripped import without_indexes
 from .structure import Gate, StructuralDamage, check_structure
@@ -145,6 +146,8 @@ def _look(
     reading.connection.set_progress_handler(_go_on, BETWEEN_SIGNALS)
     try:
         shape = read_shape(reading.connection)
+    except CouldNotLook as error:
+        raise CouldNotLook(f"{shown(state.path)}: {error}; name a state.db or a Hermes home") from None
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError) as error:
         damage = StructuralDamage("sqlite_schema", "schema", "", 1, str(error))
         context = ScanContext(

@@ -156,6 +156,15 @@ def test_the_history_of_a_file_that_is_lost_names_its_backups(content: bytes, tm
     assert tool("undo", path).code == 3
 
 
+def test_what_a_repair_left_that_its_plan_did_not_know_is_named(tmp_path: Path) -> None:
+    path = healthy(tmp_path / "home")
+    execute(path, "DELETE FROM sessions WHERE end_reason = 'compression'")
+    words = ("--allow-lossy", "--choose", "orphaned-messages=purge", "--select", "HDB201,HDB202")
+    ran = tool("repair", path, "--apply", "--yes", *words)
+    assert ran.code == 1
+    assert f"left: missing-parent-session (1 session): hermes-dbtools repair {path}" in ran.out
+
+
 def test_an_apply_without_steps_is_no_dry_run(tmp_path: Path) -> None:
     ran = tool("repair", healthy(tmp_path / "home"), "--apply", "--yes")
     assert ran.code == 0

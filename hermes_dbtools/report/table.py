@@ -121,9 +121,17 @@ def rehearsal_text(changed: Mapping[str, int]) -> str:
 
 
 def leftover_text(database: DatabaseReport, plan: Plan) -> str:
-    """What is still there after a repair."""
+    """What is still there after a repair: what the plan skipped, and what is found now and was not skipped."""
     lines = [f"after: {_summary(database.results)}"]
     lines += _skipped_lines(plan, verbose=False)[1:]
+    named = {item.slug for item in plan.skipped} | {item.slug for item in plan.skipped_active}
+    lines += [
+        f"left: {result.slug} ({result.found}): hermes-dbtools repair {shell_word(database.path)}"
+        for result in database.results
+        if result.status is Status.DAMAGED
+        and result.severity >= Severity.WARNING
+        and result.slug not in named
+    ]
     return "\n".join(lines) + "\n"
 
 
