@@ -68,7 +68,7 @@ def _cases() -> list[Any]:
 def test_case(case: Case, tmp_path: Path) -> None:
     assert set(case.table) <= FIELDS
     assert case.situation in SITUATIONS
-    home = _damaged(case, tmp_path)
+    home = damaged_home(case, tmp_path)
     before = digest(home.database)
     report = _scan(home, case)
     assert _found(report) == _expected(case.table["expect"], report)
@@ -113,7 +113,7 @@ def _repair(case: Case, home: Home, plan: Plan) -> None:
     assert _violations(home.database) == violations
 
 
-def _damaged(case: Case, folder: Path) -> Home:
+def damaged_home(case: Case, folder: Path) -> Home:
     """A healthy home, damaged as the case says; fails when the damage changes nothing.
 
     In its SQL, `{home}` is the path of the home, and `sha256(text)` a digest.
@@ -131,7 +131,9 @@ def _damaged(case: Case, folder: Path) -> Home:
         connection = apsw.Connection(str(path))
         try:
             connection.execute("PRAGMA foreign_keys = OFF")
-            connection.create_scalar_function("sha256", lambda said: hashlib.sha256(said.encode()).hexdigest())
+            connection.create_scalar_function(
+                "sha256", lambda said: hashlib.sha256(said.encode()).hexdigest()
+            )
             connection.execute(sql.replace("{home}", str(home)))
         finally:
             connection.close()
