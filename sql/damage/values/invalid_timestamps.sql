@@ -46,10 +46,10 @@ SELECT DISTINCT CAST(m.session_id AS BLOB)
  ORDER BY m.session_id;
 
 -- name: moments
--- One row per message of one session in the order of insertion: id, type of its time, its time where that is a number.
+-- One row per message of one session, whether its id is kept as text or as bytes, in the order of insertion: id, type of its time, its time where that is a number.
 SELECT m.id, typeof(m.timestamp), CASE WHEN typeof(m.timestamp) IN ('integer', 'real') THEN m.timestamp END
   FROM messages AS m
- WHERE m.session_id = CAST(:session_id AS TEXT)
+ WHERE m.session_id IN (CAST(:session_id AS TEXT), CAST(:session_id AS BLOB))
  ORDER BY m.id;
 
 -- name: around
