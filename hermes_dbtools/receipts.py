@@ -8,8 +8,9 @@ A receipt is written as `pending` before COMMIT; whether that transaction happen
 from __future__ import annotations
 
 import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path, PurePath
 
 import msgspec
@@ -28,6 +29,9 @@ TOUCHED = "touched"
 BACKUP = "backup.db"
 
 SCRATCH_SUFFIX = ".new"
+
+MOST_SYNCED = 64
+"""Folders that are made durable one by one."""
 
 MARK_PREFIX = "hermes_dbtools.repair."
 
@@ -70,6 +74,17 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def sync_folders(folders: Iterable[Path]) -> None:
+    """Make the names in many folders durable."""
+    each = sorted(set(folders))
+    if len(each) > MOST_SYNCED and sys.platform == "linux":
+        # There it waits for everything to be written, which takes less than a thousand waits.
+        os.sync()
+        return
+    for folder in each:
+        sync_folder(folder)
 
 
 def read_all(home: Home) -> tuple[Receipt, ...]:

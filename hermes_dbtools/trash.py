@@ -45,7 +45,6 @@ def move_away(folder: Path, state: FileState, receipt: Receipt, named: Named) ->
     reasons = named(waiting)
     left: dict[str, str] = {}
     failed: list[str] = []
-    emptied: set[Path] = set()
     for file in waiting:
         try:
             reason = reasons.get(file.path) or _move(file, folder, state)
@@ -54,10 +53,8 @@ def move_away(folder: Path, state: FileState, receipt: Receipt, named: Named) ->
             continue
         if reason:
             left[file.kept] = reason
-        else:
-            emptied.add(Path(file.path).parent)
-    for parent in (folder / FOLDER, *sorted(emptied)):
-        receipts.sync_folder(parent)
+    # A power loss may bring an old name back beside the new one: that loses nothing.
+    receipts.sync_folder(folder / FOLDER)
     files = tuple(
         msgspec.structs.replace(file, left=left[file.kept]) if file.kept in left else file
         for file in receipt.trash
@@ -86,8 +83,7 @@ def give_back(folder: Path, state: FileState, receipt: Receipt) -> tuple[Path, .
     except (OSError, RolledBack):
         take_names(given)
         raise
-    for parent in sorted({path.parent for path in given}):
-        receipts.sync_folder(parent)
+    receipts.sync_folders(path.parent for path in given)
     return tuple(given)
 
 

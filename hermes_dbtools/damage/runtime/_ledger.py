@@ -148,9 +148,9 @@ def _taken(asker: Asker, context: ScanContext, found: Mapping[Value, Retirement]
         return
     rows = asker.rows(context, "keys-there", {"keys": json.dumps(sorted(keys))})
     there = {str(row[0]) for row in rows}
-    used: set[str] = set()
+    taken = set(there)
     for one in found.values():
-        one.files = {key: place for key, place in one.files.items() if key not in there | used}
-        used |= one.files.keys()
+        one.files = {key: place for key, place in one.files.items() if key not in taken}
+        taken |= one.files.keys()
         if any(key in there for _admission_id, key in one.identities):
             one.obstacles.append("a terminal key of one of its requests is there already")
