@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from hermes_dbtools import cli, demo
-from hermes_dbtools.cli import options
+from hermes_dbtools.cli import options, sessions
 from hermes_dbtools.file_state import JOURNAL_MAGIC
 from tests.running import Ran, environment, tool
 from tests.shapes.make import execute, fill, make
@@ -26,6 +26,7 @@ WRITE_GOLDEN = "HERMES_DBTOOLS_WRITE_GOLDEN"
 """Set it to write tests/golden/ anew; what changed is then for a reviewer to see."""
 
 TASKS = cli.COMMANDS
+SESSIONS = sessions.COMMANDS
 
 
 def healthy(folder: Path, shape: str = "22") -> Path:
@@ -446,9 +447,9 @@ def settled(text: str, folder: Path) -> str:
     return re.sub(r" +$", "", text, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", [*TASKS, *(f"sessions {name}" for name in SESSIONS)])
 def test_every_help_ends_with_exit_codes_and_an_example(name: str) -> None:
-    ran = tool(name, "--help")
+    ran = tool(*name.split(), "--help")
     assert (ran.code, ran.err) == (0, "")
     _before, codes, after = ran.out.partition("\n  Exit codes:\n")
     assert codes
@@ -467,7 +468,10 @@ def test_the_help_lists_every_command_in_one_line() -> None:
     ran = tool("--help")
     assert (ran.code, ran.err) == (0, "")
     modules = {path.stem for path in Path(cli.__file__).parent.glob("*.py")} - {"__init__", "options"}
-    assert modules == set(TASKS)
+    assert {name for name in modules if not name.startswith("sessions_")} == set(TASKS)
+    assert {name.removeprefix("sessions_") for name in modules if name.startswith("sessions_")} == set(
+        SESSIONS
+    )
     listed = ran.out.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
     assert [line.split()[0] for line in listed] == list(TASKS)
     group = cli.cli

@@ -43,11 +43,10 @@ class _Sessions(click.Group):
             4: "refused or rolled back",
         },
         "hermes-dbtools sessions delete 20260528_202640_5feceb",
-        note="(each command's --help says more)",
     ),
 )
 def command() -> None:
-    """The store's sessions: each change is guarded, planned and can be undone.
+    """Look at the store's sessions and change them, guarded.
 
-    A session that a running turn owns is never touched, whoever asks.
+    Each change is a plan, and can be undone. A session that a running turn owns is never touched, whoever asks.
     """

@@ -168,10 +168,17 @@ def undo_text(receipt: Receipt, *, done: bool) -> str:
         ),
         *(f"  {table}: {rows:,} rows that came along" for table, rows in receipt.cascaded.items()),
         *(f"  {'taken away' if done else 'take away'} {one_line(file.target)}" for file in receipt.files),
+        *_given_back(receipt, done=done),
     ]
     if not done:
         lines.append(f"next:  hermes-dbtools undo {shell_word(receipt.database)} {receipt.id} --apply")
     return "\n".join(lines) + "\n"
+
+
+def _given_back(receipt: Receipt, *, done: bool) -> list[str]:
+    count = sum(not file.left for file in receipt.trash)
+    files = "file" if count == 1 else "files"
+    return [f"  {count:,} {files} {'put back' if done else 'to put back'}"] if count else []
 
 
 def _database(database: DatabaseReport, *, verbose: bool, timings: bool) -> str:
