@@ -15,6 +15,8 @@ Deed = tuple[str, Numbers]
 """What is done, and three numbers that choose with whom and how."""
 
 SOURCES = ("cli", "cli", "tui", "telegram", "telegram", "discord", "cron", "tool", "api_server", "acp")
+RESET = ("cli", "tui", "telegram", "discord")
+"""Sources of sessions that a user can reset."""
 REASONS = ("cli_close", "tui_shutdown", "session_reset", "agent_close", "cron_complete", "session_switch")
 JUMPS = (20.0, 3600.0, DAY, 8 * DAY, 35 * DAY)
 """Seconds between two deeds that a clock may have moved."""
@@ -234,16 +236,12 @@ class Wanderer:
         """A chat begun anew: the old session ended, the next one under it where the release links them."""
         session_id, child = self.open(numbers[0]), self.new_id()
         row = self.row(session_id)
+        if row["source"] not in RESET:
+            return
         self.call("end", session_id=session_id, end_reason="session_reset")
-        more = {"parent": session_id} if row.get("session_key") else {}
-        self.call(
-            "create",
-            session_id=child,
-            source=row["source"],
-            session_key=row.get("session_key"),
-            user_id="7",
-            **more,
-        )
+        peer = {name: row.get(name) for name in ("user_id", "session_key", "chat_id", "chat_type")}
+        parent = {"parent": session_id} if row.get("session_key") else {}
+        self.call("create", session_id=child, source=row["source"], **peer, **parent)
         self.ids.append(child)
         self.follow(session_id, child)
 
