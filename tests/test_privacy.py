@@ -135,7 +135,7 @@ def test_no_command_prints_what_people_wrote(tmp_path: Path, damage: Damage, cas
     assert mark(path) > 30
     _run(path, case["damage"])
     database = str(path)
-    assert damage.code in says("scan", database)
+    assert damage.code in says("scan", database, *(["--deep"] if damage.deep else []))
     plan = str(tmp_path / "plan.json")
     chosen = [f"--choose={damage.slug}={answer}" for answer in damage.answers]
     silent = [

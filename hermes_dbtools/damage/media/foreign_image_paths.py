@@ -38,10 +38,12 @@ from ...model import Finding, Safety, Severity, Value
 from .._declare import ScanContext, declare, text, whole
 from ..references._words import counted
 from ._held import shown
-from .dangling_image_references import DAMAGE as DANGLING
 
 CHUNK = 200
 """Messages fetched at once; their number never enters the SQL."""
+
+TEXTS = "damage/media/dangling_image_references"
+"""Where the statement stands that gives the texts of messages."""
 
 ANOTHER_SYSTEM = "another system"
 
@@ -82,7 +84,7 @@ def _find(context: ScanContext) -> Iterator[Finding]:
 def _contents(context: ScanContext, ids: array[int]) -> Iterator[tuple[int, Value, bytes]]:
     for first in range(0, len(ids), CHUNK):
         wanted = json.dumps(ids[first : first + CHUNK].tolist())
-        for row in DANGLING.rows(context, "texts", {"ids": wanted}):
+        for row in context.rows(TEXTS, "texts", {"ids": wanted}):
             if isinstance(row[5], bytes):
                 yield whole(row[0]), text(row[1]), row[5]
 
@@ -92,7 +94,7 @@ def _place(mention: Mention, folders: MediaFolders | None) -> str:
     if is_windows(mention.token):
         return "" if os.name == "nt" else ANOTHER_SYSTEM
     if os.name == "nt":
-        return ANOTHER_SYSTEM if mention.token.startswith(("/home/", "/Users/", "/root/")) else ""
+        return ANOTHER_SYSTEM if mention.token.startswith(("/home/", "/Users/")) else ""
     if folders is None:
         return ""
     for reading in mention.readings():

@@ -31,7 +31,7 @@ from ._rows import by_session
 
 def _find(context: ScanContext) -> Iterator[Finding]:
     for session, _ids in by_session(context, context.sweep.run(context).rows("unnamed")):
-        for count, first, last in DAMAGE.rows(context, "find", {"session": session}):
+        for count, first, last in DAMAGE.rows(context, "nameable", {"session": session}):
             if count:
                 yield _finding(session, whole(count), whole(first), whole(last))
 

@@ -87,6 +87,7 @@ SELECT m.id
  ORDER BY m.id;
 
 -- name: remove
+-- needs: messages.active messages.compacted
 -- Removes, between two ids, archived messages of one session that have an equal one with a smaller id.
 DELETE FROM messages
  WHERE messages.session_id = CAST(:session AS TEXT)
@@ -108,6 +109,7 @@ DELETE FROM messages
           AND k.tool_name IS messages.tool_name);
 
 -- name: remove-rows
+-- needs: messages.active messages.compacted
 -- One row per message that `remove` would take: its id and its bytes.
 SELECT m.id,
        coalesce(octet_length(m.content), 0) + coalesce(octet_length(m.tool_calls), 0)
@@ -137,6 +139,7 @@ SELECT m.id,
 SELECT NOT EXISTS (SELECT 1 FROM messages AS m WHERE m.session_id = CAST(:session AS TEXT) AND m.active = 1);
 
 -- name: recount
+-- needs: messages.active
 -- Sets both numbers of one session afterwards: of its active messages; of all where none is active, for a sweep would delete
 -- a session that counts none. Where a list of calls cannot be read, the number of calls stays.
 UPDATE sessions

@@ -17,6 +17,7 @@ SELECT m.id, m.role = 'tool'
  ORDER BY m.id;
 
 -- name: set-aside
+-- needs: messages.active
 -- Takes the named messages of one session out of the live context, as a rewind does.
 UPDATE messages
    SET active = 0
@@ -26,6 +27,7 @@ UPDATE messages
    AND active IS NOT 0;
 
 -- name: recount
+-- needs: messages.active
 -- Sets both numbers of one session afterwards: of its active messages; of all where none is active, for a sweep would delete
 -- a session that counts none. Where a list of calls cannot be read, the number of calls stays.
 UPDATE sessions

@@ -2,7 +2,7 @@
 -- twice. UNION leaves one row for each id and tool, so an id that calls of two tools share has two rows and is left alone.
 -- CROSS JOIN: SQLite takes the messages one by one, each with a look into an index of the tools, and not the other way about.
 
--- name: find
+-- name: nameable
 -- needs: messages.active
 -- One row: how many active results of one session lack a name that their call has; first and last id.
 WITH
@@ -39,7 +39,7 @@ SELECT count(*), min(m.id), max(m.id)
    AND coalesce(m.tool_name, '') = ''
    AND m.active IS NOT 0;
 
--- name: find
+-- name: nameable
 -- The same for files older than the active flag: every row is active.
 WITH
   calls(list) AS (

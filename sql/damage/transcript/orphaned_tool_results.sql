@@ -8,6 +8,7 @@ SELECT CAST(m.tool_calls AS BLOB)
    AND m.tool_calls IS NOT NULL;
 
 -- name: set-aside
+-- needs: messages.active
 -- Takes the named results of one session out of the live context, as a rewind does.
 UPDATE messages
    SET active = 0
@@ -18,6 +19,7 @@ UPDATE messages
    AND active IS NOT 0;
 
 -- name: recount
+-- needs: messages.active
 -- Sets the number of messages of one session afterwards: its active ones; all where none is active, for a sweep would delete
 -- a session that counts none.
 UPDATE sessions

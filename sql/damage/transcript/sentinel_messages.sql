@@ -71,6 +71,7 @@ SELECT max(m.id)
    AND m.role IN ('user', 'assistant', 'tool');
 
 -- name: set-aside
+-- needs: messages.active
 -- Takes the named messages of one session out of the live context, as a rewind does.
 UPDATE messages
    SET active = 0
@@ -81,6 +82,7 @@ UPDATE messages
    AND active IS NOT 0;
 
 -- name: recount
+-- needs: messages.active
 -- Sets the number of messages of one session afterwards: its active ones; all where none is active, for a sweep would delete
 -- a session that counts none.
 UPDATE sessions
