@@ -41,6 +41,13 @@ INFINITE = ({"real": "inf"}, {"real": "-inf"})
 """Numbers that a column can hold and JSON has no word for; a NaN is NULL to SQLite."""
 
 
+class DocumentHead(msgspec.Struct, frozen=True):
+    """What every document begins with."""
+
+    format: str
+    format_version: int
+
+
 class StepDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One statement or file of a plan; entries with the same `step` number belong together."""
 
@@ -200,7 +207,10 @@ def encode_receipt(receipt: Receipt) -> bytes:
 
 
 def decode_receipt(content: bytes) -> Receipt:
-    """A stored receipt. Raises msgspec errors when it is malformed."""
+    """A stored receipt. Raises msgspec errors when it is malformed, ValueError when it is of another version."""
+    head = msgspec.json.decode(content, type=DocumentHead)
+    if (head.format, head.format_version) != ("hermes-dbtools/receipt", FORMAT_VERSION):
+        raise ValueError(f"format {head.format} {head.format_version} is not of this version")
     return msgspec.json.decode(content, type=Receipt)
 
 

@@ -269,7 +269,6 @@ class Receipt(msgspec.Struct, frozen=True):
     dbhash_before: str = ""
     dbhash_after: str = ""
     files: tuple[FileCopy, ...] = ()
-    undoes: str = ""
     search_rebuilt: tuple[str, ...] = ()
     nul_rule: Literal["stops", "whole", ""] = ""
     lists_sha256: Mapping[str, str] = {}

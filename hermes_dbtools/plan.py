@@ -60,7 +60,7 @@ def make_plan(report: DatabaseReport, options: PlanOptions | None = None) -> Pla
         for finding in result.findings:
             remedy = _remedy(finding, options.choices.get(finding.slug))
             if remedy is None or remedy.step is None:
-                skipped.append(_skip(finding, (remedy.refused or refusal) if remedy else ""))
+                skipped.append(_skip(finding, (refusal or remedy.refused) if remedy else ""))
             elif reason := remedy.refused or refusal or _unwritable(remedy.step, tokenizer):
                 skipped.append(_skip(finding, reason))
             elif remedy.safety is Safety.LOSSY and not options.allow_lossy:
@@ -114,10 +114,15 @@ def totals(plan: Plan) -> dict[str, int]:
 
 
 def _remedy(finding: Finding, answer: str | None) -> Remedy | None:
-    if answer is None:
-        return finding.remedies[0] if finding.remedies else None
-    return next(
-        (r for r in finding.remedies if r.answer == answer), finding.remedies[0] if finding.remedies else None
+    """The chosen remedy, else the finding's own default. A chosen answer that a finding lacks changes nothing of it."""
+    default = finding.remedies[0] if finding.remedies else None
+    if answer is None or default is None:
+        return default
+    chosen = next((remedy for remedy in finding.remedies if remedy.answer == answer), None)
+    if chosen is not None or default.step is None:
+        return chosen or default
+    return Remedy(
+        answer, Safety.MANUAL, refused=f"it has no answer {answer}: its default is {default.answer}"
     )
 
 

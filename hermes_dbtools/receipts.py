@@ -105,12 +105,12 @@ def read(folder: Path) -> Receipt:
     try:
         return documents.decode_receipt((folder / RECEIPT).read_bytes())
     except (OSError, msgspec.MsgspecError, ValueError) as error:
-        raise UsageError(f"{folder / RECEIPT}: not a receipt: {error}") from None
+        raise UsageError(f"{folder / RECEIPT}: not a receipt: {error}; move that folder away") from None
 
 
-def without_copies(receipt: Receipt) -> Receipt:
-    """The receipt of a repair that changed nothing: it has neither backup nor undo file."""
-    return msgspec.structs.replace(receipt, backup="", undo="")
+def without_copies(receipt: Receipt, *, keep_backup: bool = False) -> Receipt:
+    """The receipt of a repair that changed nothing: it has no undo file and, unless kept, no backup."""
+    return msgspec.structs.replace(receipt, backup=receipt.backup if keep_backup else "", undo="")
 
 
 def settled(receipt: Receipt, marked: Callable[[str], str]) -> Receipt:

@@ -69,9 +69,10 @@ def give_up(home: Home, folder: Path, state: FileState) -> None:
         _write_rolled_back(folder, state, settled)
 
 
-def discard(folder: Path) -> None:
-    """Remove the backup and the undo file of a receipt that changed nothing."""
-    for name in (receipts.BACKUP, receipts.UNDO, receipts.VIOLATIONS, receipts.TOUCHED):
+def discard(folder: Path, *, keep_backup: bool = False) -> None:
+    """Remove what a receipt that changed nothing had prepared: its undo file and, unless kept, its backup."""
+    backup = () if keep_backup else (receipts.BACKUP,)
+    for name in (*backup, receipts.UNDO, receipts.VIOLATIONS, receipts.TOUCHED):
         (folder / name).unlink(missing_ok=True)
         (folder / f"{name}{receipts.SCRATCH_SUFFIX}").unlink(missing_ok=True)
 
@@ -93,7 +94,8 @@ def _finish(
             continue
         folder = home.dbtools_dir / receipt.id
         if settled.status == "rolled-back":
-            settled = _write_rolled_back(folder, state, settled)
+            # So far along it may have been committed in a file that another one has replaced since.
+            settled = _write_rolled_back(folder, state, settled, keep_backup=bool(receipt.undo_sha256))
         elif settled.status == "committed":
             with contextlib.suppress(files_back.Unfinished):
                 settled = files_back.finish(folder, state, settled, named)
@@ -105,8 +107,10 @@ def _finish(
     return tuple(changed)
 
 
-def _write_rolled_back(folder: Path, state: FileState, receipt: Receipt) -> Receipt:
-    discard(folder)
-    receipt = receipts.without_copies(receipt)
+def _write_rolled_back(
+    folder: Path, state: FileState, receipt: Receipt, *, keep_backup: bool = False
+) -> Receipt:
+    discard(folder, keep_backup=keep_backup)
+    receipt = receipts.without_copies(receipt, keep_backup=keep_backup)
     receipts.write(folder, state, receipt)
     return receipt

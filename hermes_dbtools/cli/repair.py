@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -130,7 +132,7 @@ def command(
     if not yes:
         (say if as_json else write)(text)
         click.confirm(f"apply these {len(prepared.plan.steps):,} steps?", abort=True, err=True)
-    raise SystemExit(_carry_out(request, prepared, options, as_json=as_json))
+    raise SystemExit(_carry_out(request, prepared, replace(options, now=time.time()), as_json=as_json))
 
 
 def _refuse_contradictions(
