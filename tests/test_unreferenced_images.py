@@ -54,8 +54,8 @@ def plan(home: MediaHome) -> Plan:
     return make_plan(report(home), PlanOptions(allow_lossy=True, max_rows=100_000))
 
 
-def repaired(home: MediaHome, **options: bool) -> Receipt:
-    return apply_plan(home.home, plan(home), ApplyOptions(now=LATER, **options))
+def repaired(home: MediaHome) -> Receipt:
+    return apply_plan(home.home, plan(home), ApplyOptions(now=LATER))
 
 
 def picture(home: MediaHome, data: bytes) -> Path:
