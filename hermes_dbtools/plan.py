@@ -60,7 +60,7 @@ def make_plan(report: DatabaseReport, options: PlanOptions | None = None) -> Pla
         for finding in result.findings:
             remedy = _remedy(finding, options.choices.get(finding.slug))
             if remedy is None or remedy.step is None:
-                skipped.append(_skip(finding, (refusal or remedy.refused) if remedy else ""))
+                skipped.append(_skip(finding, (refusal or remedy.refused or "") if remedy else ""))
             elif reason := remedy.refused or refusal or _unwritable(remedy.step, tokenizer):
                 skipped.append(_skip(finding, reason))
             elif remedy.safety is Safety.LOSSY and not options.allow_lossy:

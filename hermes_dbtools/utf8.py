@@ -6,6 +6,8 @@ messages of 920 bytes: 0.3 s for one call a row over all text columns joined, le
 
 from __future__ import annotations
 
+from typing import Any
+
 import apsw
 
 
@@ -15,8 +17,8 @@ def register(connection: apsw.Connection) -> None:
     connection.create_scalar_function("utf8_mended", mended, 1, deterministic=True)
 
 
-def broken(content: bytes | None) -> bool:
-    """Whether these bytes are no UTF-8."""
+def broken(content: Any) -> bool:
+    """Whether these bytes (or None) are no UTF-8."""
     if content is None:
         return False
     try:
@@ -26,6 +28,6 @@ def broken(content: bytes | None) -> bool:
     return False
 
 
-def mended(content: bytes | None) -> str | None:
+def mended(content: Any) -> str | None:
     """The text with U+FFFD in the place of each broken sequence, as Python and browsers replace them."""
-    return None if content is None else content.decode(errors="replace")
+    return None if content is None else str(content, "utf-8", "replace")

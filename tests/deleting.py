@@ -9,7 +9,8 @@ from typing import Any
 from hermes_dbtools.home import Home
 from hermes_dbtools.model import Deletion
 from hermes_dbtools.sessions.api import delete_sessions
-from tests.repairs import NOW, ROOT, SECOND, execute, new_home
+from tests.repairs import NOW, ROOT, SECOND, new_home
+from tests.shapes.make import execute
 
 LEASED = ("30", "31", "runtime", "media")
 """Shapes with turn leases."""

@@ -97,7 +97,9 @@ def test_killed_before_commit_nothing_is_changed_and_the_next_run_repairs(
     assert on_disk(home)[-1] == "committed"
     assert on_disk(home)[:-1] in ([], ["rolled-back"])
     for receipt in history(home)[:-1]:
-        assert kept(home, receipt) <= {"receipt.json", "plan.json", "backup.db"}, "what undoes nothing is removed"
+        assert kept(home, receipt) <= {"receipt.json", "plan.json", "backup.db"}, (
+            "what undoes nothing is removed"
+        )
     assert not files(home) - here - {"dbtools", "state.db-wal", "state.db-shm", "state.db.repair.lock"}
     take_back(home)
     assert digests(home.database) == before

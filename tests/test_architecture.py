@@ -15,6 +15,7 @@ ORDER = (
     "home",
     "plan",
     "report.table",
+    "report.sessions",
     "shape",
     "structure",
     "search_index",
@@ -29,6 +30,7 @@ ORDER = (
     "apply",
     "undoing",
     "repairing",
+    "sessions.api",
     "demo",
     "cli.repair",
     "cli",
@@ -39,6 +41,7 @@ ORDER = (
 UNSEEN = {
     "plan": {"apsw", "database", "shape", "queries", "damage"},
     "report.table": {"apsw", "database", "shape", "queries", "damage"},
+    "report.sessions": {"apsw", "database", "shape", "queries", "damage"},
     "scanning": {"plan", "report.table", "transaction", "recorder", "receipts"},
     "damage": {"plan", "report.table", "recorder", "receipts", "documents"},
     "catalogue": {"database.open_for_repair", "scanning", "apply"},

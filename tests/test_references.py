@@ -247,7 +247,9 @@ def test_sqlites_own_check_is_asked_only_of_tables_that_no_other_class_looks_at(
     asked: Counter[str] = Counter()
     connection = apsw.Connection(str(filled))
     try:
-        connection.execute("CREATE TABLE turns (id INTEGER PRIMARY KEY, session_id TEXT REFERENCES sessions(id))")
+        connection.execute(
+            "CREATE TABLE turns (id INTEGER PRIMARY KEY, session_id TEXT REFERENCES sessions(id))"
+        )
         looked = context(connection, filled)
 
         def note(event: dict[str, object]) -> None:

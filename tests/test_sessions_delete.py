@@ -46,7 +46,6 @@ from tests.repairs import (
     broken_keys,
     bytes_of,
     digests,
-    execute,
     files,
     look,
     search_is_sound,
@@ -54,7 +53,7 @@ from tests.repairs import (
     take_back,
 )
 from tests.running import tool
-from tests.shapes.make import SHAPES
+from tests.shapes.make import SHAPES, execute
 
 ALL = {ROOT, SECOND, THIRD, BRANCH, DELEGATE, COMPRESSED, CONTINUATION, CHAT}
 MARKED = [shape for shape in SHAPES if shape not in ("11", "14")]
@@ -63,6 +62,10 @@ MARKED = [shape for shape in SHAPES if shape not in ("11", "14")]
 
 def rows(home: Home, table: str, column: str = "session_id") -> set[Any]:
     return {row[0] for row in execute(home.database, f"SELECT {column} FROM {table}")}
+
+
+def parents(home: Home) -> dict[str, str | None]:
+    return dict(execute(home.database, "SELECT id, parent_session_id FROM sessions"))
 
 
 # What goes and what stays
@@ -77,7 +80,7 @@ def test_a_root_goes_with_its_delegates_and_everything_comes_back(shape: str, tm
     assert (done.deleted, set(done.also_deleted)) == ((ROOT,), gone - {ROOT})
     assert sessions(home) == ALL - gone
     assert rows(home, "messages").isdisjoint(gone)
-    assert dict(execute(home.database, "SELECT id, parent_session_id FROM sessions"))[BRANCH] is None
+    assert parents(home)[BRANCH] is None
     assert here - files(home) == {f"sessions/{name}" for name in names_of(ROOT)}
     assert broken_keys(home.database) == []
     assert {r.code for r in look(home).results if r.status == "damaged" and r.severity > 1} == set()
@@ -113,7 +116,7 @@ def test_a_delegate_asked_for_beside_its_root_is_deleted_once(tmp_path: Path) ->
 def test_a_continuation_stays_as_a_root_unless_the_whole_chain_is_asked_for(tmp_path: Path) -> None:
     home = home_of(tmp_path / "home", "22")
     assert delete(home, COMPRESSED).deleted == (COMPRESSED,)
-    assert dict(execute(home.database, "SELECT id, parent_session_id FROM sessions"))[CONTINUATION] is None
+    assert parents(home)[CONTINUATION] is None
     take_back(home)
     done = delete(home, CONTINUATION, whole_chain=True)
     assert (done.deleted, done.also_deleted) == ((CONTINUATION,), (COMPRESSED,))
@@ -329,7 +332,7 @@ def test_what_is_too_large_beside_others_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = home_of(tmp_path / "home", "22")
-    real = deleting.look
+    real = look_at
 
     def held(*arguments: Any, **named: Any) -> Any:
         seen = real(*arguments, **named)

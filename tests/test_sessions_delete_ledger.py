@@ -25,7 +25,6 @@ from tests.repairs import (
     SECOND,
     broken_keys,
     digests,
-    execute,
     files,
     look,
     search_is_sound,
@@ -33,6 +32,7 @@ from tests.repairs import (
     take_back,
 )
 from tests.running import CHECKOUT
+from tests.shapes.make import execute
 
 TOMBSTONE = retirement.TOMBSTONE
 SECRET = "secret words"
@@ -67,7 +67,7 @@ def test_the_ledger_is_retired_and_a_tombstone_written(shape: str, tmp_path: Pat
     assert execute(home.database, "SELECT count(*) FROM worker_receipts WHERE execution_id = 'w1'") == [(0,)]
     assert keys(home, TOMBSTONE) == {TOMBSTONE + ROOT, TOMBSTONE + DELEGATE}
     assert keys(home, "gateway.api.") == {"gateway.api.conversation.v1.other"}
-    stored = dict(execute(home.database, "SELECT key, value FROM state_meta"))
+    stored: dict[str, str] = dict(execute(home.database, "SELECT key, value FROM state_meta"))
     kept = json.loads(stored[retirement.TERMINAL_ADMISSION + "a1"])
     assert (kept["payload_json"], kept["target_session_id"], kept["request_id"]) == ("{}", ROOT, "request a1")
     identity = retirement.identity_key("api", ROOT, "request a1")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes_dbtools.apply import apply_plan
 from hermes_dbtools.home import Home
 from hermes_dbtools.model import Deletion, UsageError
 from hermes_dbtools.sessions import deleting, pruning
@@ -23,12 +24,11 @@ from tests.repairs import (
     SECOND,
     THIRD,
     bytes_of,
-    execute,
     state,
     take_back,
 )
 from tests.running import tool
-from tests.shapes.make import SHAPES
+from tests.shapes.make import SHAPES, execute
 
 ALL = {ROOT, SECOND, THIRD, BRANCH, DELEGATE, COMPRESSED, CONTINUATION, CHAT}
 MARKED = [shape for shape in SHAPES if shape not in ("11", "14")]
@@ -148,7 +148,7 @@ def test_a_session_used_again_between_look_and_lock_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = home_of(tmp_path / "home", "22")
-    real = deleting.apply_plan
+    real = apply_plan
 
     def late(*arguments: object) -> object:
         sql = "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, 'user', 'again', ?)"

@@ -23,7 +23,7 @@ HEADINGS = ("What it means", "Why it happens", "Repair", "Safety")
 Stage = Literal["file", "structure", "rows"]
 
 
-class NotApplicable(Exception):  # noqa: N818 - it ends as a status, not as an error
+class NotApplicable(Exception):
     """Raised by a find whose question makes no sense for this file; the text says why."""
 
 

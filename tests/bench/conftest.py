@@ -38,9 +38,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Pa
             shutil.rmtree(scratch, ignore_errors=True)
             scratch.mkdir(parents=True)
             make.make(scratch / "state.db", "22")
-            make.fill_many(
-                scratch / "state.db", sessions, messages // sessions, content_bytes=content_bytes
-            )
+            make.fill_many(scratch / "state.db", sessions, messages // sessions, content_bytes=content_bytes)
             scratch.rename(path.parent)
         return path
 

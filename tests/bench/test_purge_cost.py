@@ -41,7 +41,11 @@ def orphaned(source: Path, folder: Path) -> Path:
         "DELETE FROM session_model_usage WHERE session_id IN (SELECT id FROM sessions ORDER BY id LIMIT :dead)",
         {"dead": DEAD},
     )
-    make.execute(path, "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions ORDER BY id LIMIT :dead)", {"dead": DEAD})
+    make.execute(
+        path,
+        "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions ORDER BY id LIMIT :dead)",
+        {"dead": DEAD},
+    )
     return path
 
 
@@ -63,9 +67,10 @@ def test_a_purge_is_eight_times_faster_than_deleting_with_triggers(
     assert back.code == 0, back.out
     locked = receipt["lock_seconds"]
     figure(
-        f"purge of {removed:,} of {MESSAGES:,} messages of {CONTENT_BYTES:,} bytes: {locked:.1f} s under the lock, {done.seconds:.1f} s in all with"
-        f" backup and scans; plain DELETE with triggers {plain:.1f} s ({plain / locked:.1f} x);"
-        f" peak memory {done.peak_bytes / 1e6:.0f} MB, of the undo {back.peak_bytes / 1e6:.0f} MB in {back.seconds:.1f} s"
+        f"purge of {removed:,} of {MESSAGES:,} messages of {CONTENT_BYTES:,} bytes: {locked:.1f} s under the lock,"
+        f" {done.seconds:.1f} s in all with backup and scans; plain DELETE with triggers {plain:.1f} s"
+        f" ({plain / locked:.1f} x); peak memory {done.peak_bytes / 1e6:.0f} MB,"
+        f" of the undo {back.peak_bytes / 1e6:.0f} MB in {back.seconds:.1f} s"
     )
     assert plain >= 8 * locked
     assert done.peak_bytes < 300e6

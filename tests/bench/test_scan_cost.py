@@ -65,7 +65,9 @@ def test_references_and_lineage_cost_sessions_not_messages(built: Built, figure:
         f" ({whole / (by_hand + quick_check):.2f} x)"
     )
     assert classes_large <= 0.25 * by_hand
-    assert classes_large <= 2 * classes_small + 0.01, "ten times the messages in as many sessions must not cost more"
+    assert classes_large <= 2 * classes_small + 0.01, (
+        "ten times the messages in as many sessions must not cost more"
+    )
     assert whole <= 0.25 * (by_hand + quick_check)
 
 
@@ -84,7 +86,9 @@ def test_a_default_scan_costs_half_a_quick_check_at_most(built: Built, figure: F
 def test_memory_is_the_same_at_three_times_the_size(built: Built, figure: Figure) -> None:
     one = scanned(built(MILLION, SESSIONS))[0].peak_bytes
     three = scanned(built(3 * MILLION, SESSIONS))[0].peak_bytes
-    figure(f"peak memory of a scan: {one / 1e6:.0f} MB at 1,000,000 messages, {three / 1e6:.0f} MB at 3,000,000")
+    figure(
+        f"peak memory of a scan: {one / 1e6:.0f} MB at 1,000,000 messages, {three / 1e6:.0f} MB at 3,000,000"
+    )
     assert one < 120e6
     assert three < 120e6
     assert three < 1.2 * one

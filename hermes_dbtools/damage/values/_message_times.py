@@ -22,7 +22,10 @@ def message_findings(
         for id_, kind, value in damage.rows(context, "moments", {"session_id": session})
     ]
     around = {"first": moments[0].id, "last": moments[-1].id}
-    ((before, after),) = damage.rows(context, "around", around)
+    before: Value = None
+    after: Value = None
+    if not any(sound(moment.value) for moment in moments):
+        ((before, after),) = damage.rows(context, "around", around)
     found = answers(moments, Span(start, context.now, sound(before), sound(after)))
     nulls = {moment.id for moment in moments if moment.null and not_null}
     if found.divided:

@@ -12,7 +12,8 @@ SELECT t.rowid, CAST(t.{owner} AS BLOB), typeof(t.{column}),
  ORDER BY t.rowid;
 
 -- name: facts
--- What one session tells of its times: start, end, first and last message, the start of the sessions made before and after it.
+-- What one session tells of its times: start, end, first and last message, the start of the sessions made before and after it,
+-- within a thousand rows.
 -- Times that are milliseconds or microseconds count as what they mean.
 WITH seconds AS (
   SELECT m.session_id,
@@ -32,8 +33,8 @@ SELECT CASE WHEN typeof(s.started_at) IN ('integer', 'real') THEN s.started_at E
        CASE WHEN typeof(s.ended_at) IN ('integer', 'real') THEN s.ended_at END,
        (SELECT min(m.moment) FROM seconds AS m),
        (SELECT max(m.moment) FROM seconds AS m),
-       (SELECT o.moment FROM starts AS o WHERE o.place < s.rowid AND o.moment IS NOT NULL ORDER BY o.place DESC LIMIT 1),
-       (SELECT o.moment FROM starts AS o WHERE o.place > s.rowid AND o.moment IS NOT NULL ORDER BY o.place LIMIT 1)
+       (SELECT o.moment FROM starts AS o WHERE o.place BETWEEN s.rowid - 1000 AND s.rowid - 1 AND o.moment IS NOT NULL ORDER BY o.place DESC LIMIT 1),
+       (SELECT o.moment FROM starts AS o WHERE o.place BETWEEN s.rowid + 1 AND s.rowid + 1000 AND o.moment IS NOT NULL ORDER BY o.place LIMIT 1)
   FROM sessions AS s
  WHERE s.id = CAST(:session_id AS TEXT);
 
@@ -53,11 +54,11 @@ SELECT m.id, typeof(m.timestamp), CASE WHEN typeof(m.timestamp) IN ('integer', '
  ORDER BY m.id;
 
 -- name: around
--- The time of the last sound message put in before one id, and of the first put in after another.
+-- The time of the last sound message of the thousand ids before one, and of the first of the thousand after another.
 SELECT (SELECT m.timestamp FROM messages AS m
-         WHERE m.id < :first AND m.timestamp BETWEEN 1 AND 4200000000 ORDER BY m.id DESC LIMIT 1),
+         WHERE m.id BETWEEN :first - 1000 AND :first - 1 AND m.timestamp BETWEEN 1 AND 4200000000 ORDER BY m.id DESC LIMIT 1),
        (SELECT m.timestamp FROM messages AS m
-         WHERE m.id > :last AND m.timestamp BETWEEN 1 AND 4200000000 ORDER BY m.id LIMIT 1);
+         WHERE m.id BETWEEN :last + 1 AND :last + 1000 AND m.timestamp BETWEEN 1 AND 4200000000 ORDER BY m.id LIMIT 1);
 
 -- name: divide
 -- Makes seconds of one time that is in milliseconds or microseconds.
