@@ -13,8 +13,8 @@ import apsw
 
 def register(connection: apsw.Connection) -> None:
     """Give the connection `utf8_broken(X)` (0 or 1) and `utf8_mended(X)` (text); X is a blob or NULL."""
-    connection.create_scalar_function("utf8_broken", broken, 1, deterministic=True)
-    connection.create_scalar_function("utf8_mended", mended, 1, deterministic=True)
+    connection.create_scalar_function("utf8_broken", lambda *values: broken(values[0]), 1, deterministic=True)
+    connection.create_scalar_function("utf8_mended", lambda *values: mended(values[0]), 1, deterministic=True)
 
 
 def broken(content: Any) -> bool:
