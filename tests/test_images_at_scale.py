@@ -183,7 +183,9 @@ def test_what_a_failed_clean_up_left_of_three_thousand_images_is_collected(
     media = one.media
     for table, column in (("session_admissions", "target_session_id"), ("messages", "session_id")):
         execute(media.database, f"DELETE FROM {table} WHERE {column} GLOB 'api ??'")
-    entries = [{"path": path, "sha256": Path(path).parent.name, "size": 1} for path in (*one.free, *one.kept)]
+    entries: list[Entry] = [
+        {"path": path, "sha256": Path(path).parent.name, "size": 1} for path in (*one.free, *one.kept)
+    ]
     execute_many(
         media.database,
         "INSERT INTO state_meta (key, value) VALUES (?, ?)",
