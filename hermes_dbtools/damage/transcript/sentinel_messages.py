@@ -98,7 +98,7 @@ def _finding(context: ScanContext, session: Value, empty: list[int], sentinels: 
     return DAMAGE.finding(
         table="messages",
         key=session,
-        message=f"{counted(len(empty), 'empty message')} and {counted(len(sentinels), 'placeholder')} are sent to the model",
+        message=f"{_said(empty, sentinels)} sent to the model",
         evidence={
             "messages": len(ids),
             "empty": len(empty),
@@ -109,6 +109,13 @@ def _finding(context: ScanContext, session: Value, empty: list[int], sentinels: 
         session_ids=(session,),
         remedies=(Remedy("report", Safety.CHOICE), remedy),
     )
+
+
+def _said(empty: list[int], sentinels: list[int]) -> str:
+    counts = [
+        counted(len(ids), noun) for ids, noun in ((empty, "empty message"), (sentinels, "placeholder")) if ids
+    ]
+    return f"{' and '.join(counts)} {'is' if len(empty) + len(sentinels) == 1 else 'are'}"
 
 
 DAMAGE = declare(
