@@ -74,7 +74,7 @@ def compress(
     Raises Unsupported for a compression in place before 0.18.
     """
     tail = _conversation(store, session_id)[-keep:] if keep else []
-    compacted = [{"role": "user", "content": f"[summary] {summary}"}, *tail]
+    compacted = [{"role": "user", "content": f"[CONTEXT COMPACTION - REFERENCE ONLY] {summary}"}, *tail]
     if child is None:
         return {"active": _in_place(store, session_id, compacted)}
     name = _next_title(store, session_id, None)

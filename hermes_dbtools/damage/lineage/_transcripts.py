@@ -1,8 +1,8 @@
 """Say how much of its parent's transcript a session only copied; holds no text longer than it is compared.
 
 A branch begins as a copy of the rows that were active then, in their order. Later rewinds and compactions of the
-parent only mark those rows, so a copy is a part of the parent's rows, in order, that reaches the last row kept. What a
-compression keeps does not reach it: a summary stands in between.
+parent only mark those rows, so a copy is a part of the parent's rows, in order, that reaches the last row kept and
+leaves out none that is still active. What a compression keeps does not: a summary stands in between, or rows are missing.
 """
 
 from __future__ import annotations
@@ -17,19 +17,23 @@ from .._declare import ScanContext, whole
 FILE = "lineage/transcripts"
 SPOKEN = (b"user", b"assistant")
 BLANK = b"\t\n\r "
+SUMMARIES = (b"[CONTEXT COMPACTION", b"[CONTEXT SUMMARY]")
+"""How the text begins that a compression puts in place of what it leaves out (agent/context_compressor.py of Hermes)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
     """How a session's rows begin: `copied` rows of its parent's, then `own` rows; `digest` is of all that were compared.
 
-    `reaches` says that the copy goes to the last row the parent still has from then; `spoken` that both sides speak in it.
+    `reaches` says that the copy goes to the last row the parent still has from then, past no active one; `spoken` that
+    both sides speak in it; `summarised` that it begins with a compression's summary.
     """
 
     copied: int
     own: int
     reaches: bool
     spoken: bool
+    summarised: bool
     digest: str
 
 
@@ -45,23 +49,37 @@ def compare(context: ScanContext, child: Value, parent: Value, *, texts_only: bo
     """
     digest, roles, copied, own, first, reached = hashlib.sha256(), set[bytes](), 0, 0, 0, 0
     theirs: Iterator[tuple[int, bool, bytes, bytes]] | None = None
-    copying = True
+    copying, gap, summarised = True, False, False
     for row_id, _active, role, text in _rows(context, child, texts_only):
         if theirs is None:
             first = row_id
             theirs = (row for row in _rows(context, parent, texts_only) if row[0] < first)
         digest.update(b"%d %d " % (len(role), len(text)) + role + text)
-        match = next((row[0] for row in theirs if row[2:] == (role, text)), None) if copying else None
+        match, passed = _find_next(theirs, role, text) if copying else (None, False)
         if match is None:
             copying = False
             own += 1
             if not texts_only:
                 break
         else:
-            copied, reached = copied + 1, match
+            summarised |= copied == 0 and text.startswith(SUMMARIES)
+            copied, reached, gap = copied + 1, match, gap or passed
             roles.add(role)
     last = _last_kept(context, parent, texts_only, first) if copied else 0
-    return Copy(copied, own, 0 < last <= reached, roles >= set(SPOKEN), digest.hexdigest())
+    reaches = 0 < last <= reached and not gap
+    return Copy(copied, own, reaches, roles >= set(SPOKEN), summarised, digest.hexdigest())
+
+
+def _find_next(
+    theirs: Iterator[tuple[int, bool, bytes, bytes]], role: bytes, text: bytes
+) -> tuple[int | None, bool]:
+    """The next row that says the same, and whether an active one is passed on the way to it."""
+    passed = False
+    for row_id, active, *said in theirs:
+        if said == [role, text]:
+            return row_id, passed
+        passed |= active
+    return None, passed
 
 
 def _last_kept(context: ScanContext, parent: Value, texts_only: bool, before: int) -> int:

@@ -22,14 +22,15 @@ themselves, in place of a delegate marker: lists show it, and a delete of its pa
 
 Safety
 ------
-Choice. One value of one row changes, and undo takes it out again. Reported is only what its rows prove: its first texts,
-at least one of each side and, without a title, at least three, are the parent's, word for word and in order, up to the
-last row that the parent still has from then. Not reported: a child of a session that compression closed (its
-continuation begins with copied rows too), or of one reopened after it, where a summary breaks the copy; runs of
-sub-agents and tools by their source; children with another marker; a chat that a reset began anew; a session in a
-loop; configurations that cannot be read. Hidden children without that proof are another matter (hidden-sessions):
-nothing tells them from runs of sub-agents of old releases. Releases before 0.16 look at no marker: there the branch
-is listed after the next upgrade.
+Choice. One value of one row changes, and undo takes it out again. Reported is only what its rows prove: its first
+texts, at least one of each side and, without a title, at least three, are the parent's, word for word and in order, up
+to the last row that the parent still has from then, without a gap. Not reported: a child of a session that compression
+closed (its continuation begins with copied rows too), or of one reopened after it, where a summary or a gap breaks the
+copy; a copy that begins with a compression's summary, for a second compression may have kept just that; runs of
+sub-agents and tools by their source; children with another marker; a chat that a reset began anew; a session in a loop;
+configurations that cannot be read. Hidden children without that proof are another matter (hidden-sessions): nothing
+tells them from runs of sub-agents of old releases. Releases before 0.16 look at no marker: there the branch is listed
+after the next upgrade.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def _find(context: ScanContext) -> Iterator[Finding]:
         if session_id in looped or not begins_alike(context, session_id, parent):
             continue
         copy = compare(context, session_id, parent, texts_only=True)
-        if not (copy.reaches and copy.spoken and (titled or copy.copied >= UNTITLED)):
+        if copy.summarised or not (copy.reaches and copy.spoken and (titled or copy.copied >= UNTITLED)):
             continue
         yield DAMAGE.finding(
             table="sessions",
