@@ -161,7 +161,16 @@ def _look(
     started = time.perf_counter()
     gate = check_structure(reading.connection, shape, lambda table: progress(f"structure of {table}"))
     gate = replace(gate, seconds=time.perf_counter() - started)
-    context = ScanContext(reading.connection, shape, home, state, gate, options.now, options.deep)
+    context = ScanContext(
+        reading.connection,
+        shape,
+        home,
+        state,
+        gate,
+        options.now,
+        options.deep,
+        trust_indexes=not options.deep,
+    )
     results = (*on_disk, *_stage_results("structure", context, options, chosen, progress))
     if not reading.rows_trusted:
         reason = "rows of this file cannot be relied on (HDB003)"

@@ -23,7 +23,7 @@ from .options import (
 @click.option("--all-profiles", is_flag=True, help="Also every named profile of the home.")
 @selection
 @click.option(
-    "--deep", is_flag=True, help="Also the slow checks: indexes against tables, search against messages."
+    "--deep", is_flag=True, help="Also the slow checks: rows are read without indexes, images are decoded."
 )
 @click.option(
     "--pause-writers", is_flag=True, help="Let writers of a rollback-journal file wait for one whole copy."
@@ -34,6 +34,11 @@ from .options import (
 )
 @click.option("--verbose", is_flag=True, help="List every finding.")
 @click.option("--timings", is_flag=True, help="Seconds per class and for the structural check.")
+@click.option(
+    "--json-schema",
+    type=click.Choice(["report", "plan", "receipt"]),
+    help="Print the JSON Schema of a document instead of scanning.",
+)
 def command(
     databases: tuple[str, ...],
     home: str | None,
@@ -47,16 +52,20 @@ def command(
     output: str | None,
     verbose: bool,
     timings: bool,
+    json_schema: str | None,
 ) -> None:
     """Diagnose databases; changes nothing.
 
     Says what is damaged, how badly, and what to run next.
     """
-    from .. import documents, engine
+    from .. import documents, engine, schemas
     from ..report import table
     from ..scanning import ScanOptions, scan
     from ..targets import scan_targets
 
+    if json_schema is not None:
+        write(documents.encode(schemas.json_schema(json_schema)), output)
+        return
     targets = scan_targets(databases, home, all_profiles=all_profiles)
     options = ScanOptions(
         select=select, ignore=ignore, deep=deep, pause_writers=pause_writers, fail_on=severity(fail_on)
