@@ -47,20 +47,15 @@ def contents(context: ScanContext) -> Iterator[tuple[int, Value, bytes]]:
                 yield whole(message_id), text(session), content
 
 
-def put_placeholders(
-    session: Value, messages: Mapping[int, tuple[int, list[Place]]]
-) -> tuple[Statement, ...]:
-    """One statement for each message: its length in bytes must be what it was, and the places are given by path."""
-    return tuple(
-        _put(session, message_id, size, places) for message_id, (size, places) in sorted(messages.items())
-    )
+def put_placeholders(session: Value, messages: Mapping[int, list[Place]]) -> tuple[Statement, ...]:
+    """One statement for each message; the places are given by path."""
+    return tuple(_put(session, message_id, places) for message_id, places in sorted(messages.items()))
 
 
-def _put(session: Value, message_id: int, size: int, places: list[Place]) -> Statement:
+def _put(session: Value, message_id: int, places: list[Place]) -> Statement:
     edits = [[place.path, {"type": "text", "text": place.line}] for place in places]
     bindings: Mapping[str, Value] = {
         "session": session,
-        "size": size,
         "edits": json.dumps(edits),
         "first": message_id,
         "last": message_id,

@@ -54,7 +54,7 @@ class _Images:
     over_limit: int = 0
     quoted: int = 0
     quoted_size: int = 0
-    places: dict[int, tuple[int, list[Place]]] = field(default_factory=dict)
+    places: dict[int, list[Place]] = field(default_factory=dict)
 
 
 def _find(context: ScanContext) -> Iterator[Finding]:
@@ -74,8 +74,7 @@ def _find(context: ScanContext) -> Iterator[Finding]:
                 found.duplicates += 1
                 found.duplicate_size += size
             seen.add(digest)
-            _length, places = found.places.setdefault(message_id, (len(content), []))
-            places.append(place)
+            found.places.setdefault(message_id, []).append(place)
         for size in in_text(content):
             found.quoted += 1
             found.quoted_size += size

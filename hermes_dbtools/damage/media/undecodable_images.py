@@ -50,7 +50,7 @@ class _Broken:
     images: int = 0
     size: int = 0
     flaws: dict[str, int] = field(default_factory=dict)
-    places: dict[int, tuple[int, list[Place]]] = field(default_factory=dict)
+    places: dict[int, list[Place]] = field(default_factory=dict)
 
 
 def _find(context: ScanContext) -> Iterator[Finding]:
@@ -62,8 +62,7 @@ def _find(context: ScanContext) -> Iterator[Finding]:
                 broken.images += 1
                 broken.size += len(image.encoded)
                 broken.flaws[why] = broken.flaws.get(why, 0) + 1
-                _length, places = broken.places.setdefault(message_id, (len(content), []))
-                places.append(placeholder(image))
+                broken.places.setdefault(message_id, []).append(placeholder(image))
     for session, broken in sorted(sessions.items(), key=lambda item: printable(item[0])):
         yield _in_messages(session, broken)
     yield from _stored(context)

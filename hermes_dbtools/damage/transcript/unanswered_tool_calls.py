@@ -20,7 +20,8 @@ Safety
 ------
 Choice. A new message always comes last, so calls of earlier turns cannot be answered in their place and are only
 reported. Not reported: the last call of a session that is live, whose result may still come; a call whose result the
-continuation after a compression holds; calls without an id; messages that are not active.
+continuation after a compression holds; calls without an id; messages that are not active; messages with broken calls
+(invalid-tool-arguments).
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ def _waiting(context: ScanContext, session: Value, ids: array[int]) -> Waiting:
     waiting: Waiting = {}
     for message_id, encoded, _answered in texts(context, ids):
         read = read_calls(encoded or b"")
-        if calls := [call.ids for call in read.calls if call.ids] if read and read.sent else []:
+        if read is None or not read.sent or any(call.arguments_broken for call in read.calls):
+            continue
+        if calls := [call.ids for call in read.calls if call.ids]:
             waiting[message_id] = calls
     _without(waiting, context, "results", session)
     for other in lineage(context, session) if waiting else ():

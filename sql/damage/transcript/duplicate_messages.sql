@@ -1,5 +1,5 @@
 -- Messages of one session that are equal in role, content, calls and time. The first look reads pages of an index; content
--- is read where role, time and lengths are equal.
+-- is read where role, time and lengths are equal. Messages whose time is none are left to invalid-timestamps.
 
 -- name: same-time
 -- needs: index:idx_messages_session
@@ -30,6 +30,7 @@ SELECT twins.id, twins.archived
                                          m.tool_call_id, m.tool_name) AS same
           FROM messages AS m
          WHERE m.session_id = CAST(:session AS TEXT)
+           AND m.timestamp BETWEEN 1 AND 4200000000
            AND (m.active IS NOT 0) <> (m.compacted = 1)) AS twins
  WHERE twins.same > 1
  ORDER BY twins.id;
@@ -43,6 +44,7 @@ SELECT twins.id, twins.archived
                                          m.tool_call_id, m.tool_name) AS same
           FROM messages AS m
          WHERE m.session_id = CAST(:session AS TEXT)
+           AND m.timestamp BETWEEN 1 AND 4200000000
            AND m.active IS NOT 0) AS twins
  WHERE twins.same > 1
  ORDER BY twins.id;
@@ -54,7 +56,8 @@ SELECT twins.id, twins.archived
                count(*) OVER (PARTITION BY m.timestamp, m.role, typeof(m.content), octet_length(m.content), octet_length(m.tool_calls),
                                          m.tool_call_id, m.tool_name) AS same
           FROM messages AS m
-         WHERE m.session_id = CAST(:session AS TEXT)) AS twins
+         WHERE m.session_id = CAST(:session AS TEXT)
+           AND m.timestamp BETWEEN 1 AND 4200000000) AS twins
  WHERE twins.same > 1
  ORDER BY twins.id;
 
@@ -91,6 +94,7 @@ SELECT m.id
 -- Removes, between two ids, archived messages of one session that have an equal one with a smaller id.
 DELETE FROM messages
  WHERE messages.session_id = CAST(:session AS TEXT)
+   AND messages.timestamp BETWEEN 1 AND 4200000000
    AND messages.active = 0
    AND messages.compacted = 1
    AND messages.id BETWEEN :first AND :last
@@ -116,6 +120,7 @@ SELECT m.id,
        + coalesce(octet_length(m.reasoning), 0) + coalesce(octet_length(m.reasoning_details), 0)
   FROM messages AS m
  WHERE m.session_id = CAST(:session AS TEXT)
+   AND m.timestamp BETWEEN 1 AND 4200000000
    AND m.active = 0
    AND m.compacted = 1
    AND EXISTS (
