@@ -137,10 +137,13 @@ def _finding(
     session_id: Value, wrong: dict[str, int], stored: dict[str, object], held: _Rows, made: CallCounts
 ) -> Finding:
     block = _BLOCKS[tuple(wrong)]
+    # Its calls may be judged once their own damage is mended: what is found then is another finding than this one.
+    judged = not made.unreadable and not held.unflagged_aside
+    key = printable(session_id) if judged else f"{printable(session_id)} messages"
     statement = Statement(block, {"session_id": session_id, **wrong}, 1, "sessions", "update")
     changes = ", ".join(f"{column} {stored[column]} becomes {number}" for column, number in wrong.items())
     step = DAMAGE.step(
-        key=session_id,
+        key=key,
         answer="repair",
         title=f"recount {printable(session_id)}: {changes}",
         statements=(statement,),
@@ -156,7 +159,7 @@ def _finding(
         evidence |= {"active_tool_calls": made.active, "tool_calls": made.total}
     return DAMAGE.finding(
         table="sessions",
-        key=session_id,
+        key=key,
         severity=Severity.ERROR if _invites_the_sweep(wrong, stored) else Severity.WARNING,
         message=f"it holds {held.active} active of {held.total} messages: {changes}",
         evidence=evidence,
