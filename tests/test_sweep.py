@@ -58,11 +58,19 @@ def test_a_scan_goes_through_the_content_of_all_messages_once(shape: str, tmp_pa
     execute(path, "UPDATE messages SET timestamp = timestamp - 90 WHERE id % 50 = 3")
     execute(path, "UPDATE messages SET tool_name = NULL WHERE role = 'tool' AND id % 3 = 0")
     with profiled() as seen:
-        (report,) = scan((home,), ScanOptions(limit=None, now=1_790_000_000.0, deep=True)).databases
+        (report,) = scan((home,), ScanOptions(limit=None, now=1_790_000_000.0)).databases
     assert not [result for result in report.results if result.status is Status.COULD_NOT_LOOK]
     passes = [sql for sql, steps in seen if steps >= SESSIONS * EACH // 2 and re.search(r"\bcontent\b", sql)]
     assert len(passes) == 1
     assert ":reference" in passes[0]
+
+
+def test_a_deep_scan_makes_the_pass_once_too(tmp_path: Path) -> None:
+    path = make(tmp_path / "state.db", "22")
+    fill(path)
+    with profiled() as seen:
+        scan((path,), ScanOptions(now=1_790_000_000.0, deep=True))
+    assert sum(":reference" in sql for sql, _steps in seen) == 1
 
 
 @pytest.mark.parametrize("shape", SHAPES)
