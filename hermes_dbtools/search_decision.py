@@ -6,14 +6,16 @@ one by one, unless one cannot be explained or a refill of the whole index costs 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal
 
 import apsw
 
 from .model import Refused
 from .search_definition import SearchIndex, definitions
-from .search_entries import KnownRule, find, rule_of_new_rows
+from .search_entries import KnownRule, find, list_entries, rule_of_new_rows
 from .search_sql import names, run
 from .shape import Shape
 
@@ -99,8 +101,9 @@ def decide(connection: apsw.Connection, shape: Shape, *, default_rule: KnownRule
     run(connection, "make_entries")
     run(connection, "make_regrouped")
     touched, regrouped = run(connection, "touched")[0]
+    all_bytes = cache(lambda: int(run(connection, "total_bytes")[0][0]))
     items = [
-        _decide(connection, index, touched or (regrouped and index.reads_view), default_rule)
+        _decide(connection, index, touched or (regrouped and index.reads_view), default_rule, all_bytes)
         for index in definitions(shape)
     ]
     if sum(item.index.trigram for item in items) > 1:
@@ -112,7 +115,11 @@ def decide(connection: apsw.Connection, shape: Shape, *, default_rule: KnownRule
 
 
 def _decide(
-    connection: apsw.Connection, index: SearchIndex, touched: object, default_rule: KnownRule
+    connection: apsw.Connection,
+    index: SearchIndex,
+    touched: object,
+    default_rule: KnownRule,
+    all_bytes: Callable[[], int],
 ) -> IndexUpkeep:
     if not touched:
         return IndexUpkeep(index, "suspend", "no entry changes")
@@ -127,11 +134,15 @@ def _decide(
     if index.unknown:
         raise Refused(f"the search index {index.name} cannot be kept right: {index.unknown}")
     item = _with_marks(connection, IndexUpkeep(index, "touch", "less changes than stays"))
+    list_entries(connection, index)
+    if _refill_is_cheaper(connection, item, all_bytes):
+        # Before any touched text is read for what it tells: it may be nearly all of the file.
+        return rebuilt_anew(connection, item, "less stays than changes", default_rule)
     evidence = find(connection, index, item.head_mark)
     item = replace(item, rule=evidence.rule, tokenizer=index.inline and evidence.stopped)
     if evidence.doubt:
         return rebuilt_anew(connection, item, evidence.doubt, default_rule)
-    if _refill_is_cheaper(connection, item):
+    if item.tokenizer and _refill_is_cheaper(connection, item, all_bytes):
         return rebuilt_anew(connection, item, "less stays than changes", default_rule)
     return item
 
@@ -160,7 +171,7 @@ def rebuilt_anew(
     return replace(item, mode="rebuild", reason=reason, rule=rule, tokenizer=False, settings=settings)
 
 
-def _refill_is_cheaper(connection: apsw.Connection, item: IndexUpkeep) -> bool:
+def _refill_is_cheaper(connection: apsw.Connection, item: IndexUpkeep, all_bytes: Callable[[], int]) -> bool:
     """Compare a removal through the index with a refill of what stays; what comes costs the same in
     both."""
     kind = "trigram until NUL" if item.tokenizer else item.index.tokenizer
@@ -169,8 +180,7 @@ def _refill_is_cheaper(connection: apsw.Connection, item: IndexUpkeep) -> bool:
     stay = (run(connection, "entry_total", parts=names(item.index))[0][0] - rows) * ROW_BYTES
     if removal <= stay:  # true for a handful of rows, and spares reading the whole table to know it
         return False
-    total = run(connection, "total_bytes")[0][0]
-    return bool(removal > stay + max(total - size, 0))
+    return bool(removal > stay + max(all_bytes() - size, 0))
 
 
 def with_rule_of_new_rows(

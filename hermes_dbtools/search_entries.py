@@ -41,10 +41,14 @@ class Evidence:
     doubt: str = ""
 
 
-def find(connection: apsw.Connection, index: SearchIndex, head_mark: int) -> Evidence:
-    """Fill temp.search_entries with the touched entries of an index and the form of each."""
+def list_entries(connection: apsw.Connection, index: SearchIndex) -> None:
+    """Fill temp.search_entries with the touched entries of an index."""
     run(connection, "forget_entries", {"index": index.name})
     run(connection, "find_entries", {"index": index.name}, names(index))
+
+
+def find(connection: apsw.Connection, index: SearchIndex, head_mark: int) -> Evidence:
+    """Tell the form of each touched entry that `list_entries` found."""
     if not index.inline and run(connection, "strays", {"index": index.name})[0][0]:
         return Evidence(doubt="an entry has no message")
     count = token_counter(connection, index)
