@@ -192,6 +192,8 @@ def _without_removed(steps: list[Step]) -> tuple[list[Step], list[Skipped]]:
     skipped: list[Skipped] = []
     for step in steps:
         tables = {statement.table for statement in step.statements if statement.operation == "update"}
+        if step.code in OWN_KEYS:
+            tables.discard("state_meta")
         session = next(
             (removed[key] for one in step.session_ids if (key := ("sessions", one)) in removed), None
         )
@@ -209,6 +211,10 @@ def _without_removed(steps: list[Step]) -> tuple[list[Step], list[Skipped]]:
             ):
                 removed |= {(statement.table, one): step.slug for one in step.session_ids}
     return kept, skipped
+
+
+OWN_KEYS = ("HDB904",)
+"""Classes whose rows of `state_meta` no other class removes: they are receipts, not the keys of a session."""
 
 
 def _of_whole_sessions(step: Step) -> bool:

@@ -560,10 +560,12 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
 
     def written() -> str:
         stream.flush()
+        read = bytearray()
         try:
-            return os.read(ours, 1 << 16).decode("utf-8")
+            while True:
+                read += os.read(ours, 1 << 16)
         except BlockingIOError:
-            return ""
+            return read.decode("utf-8")
 
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stderr", stream)

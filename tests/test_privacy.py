@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from click.testing import CliRunner
 from hermes_dbtools.cli import cli
 from hermes_dbtools.damage import REGISTRY
 from hermes_dbtools.damage._declare import Damage
+from hermes_dbtools.damage.media import unreferenced_images
 from hermes_dbtools.queries import quote
 from tests.hostile import damage_every_column
 from tests.running import CHECKOUT
@@ -39,13 +41,30 @@ WORDS = {
 SHAPES = ("22", "25", "runtime")
 
 
-def mark(path: Path) -> int:
+SPARED = {
+    "HDB309": {"title"},
+    "HDB317": {
+        "user_id",
+        "chat_id",
+        "chat_type",
+        "thread_id",
+        "cwd",
+        "git_repo_root",
+        "git_branch",
+        "session_key",
+    },
+    "HDB503": {"task"},
+}
+"""Columns that must be as they are for a class to find anything; all others hold the marker for it too."""
+
+
+def mark(path: Path, spared: Set[str] = frozenset()) -> int:
     """Put the marker into every text column that is neither id nor word; returns how many columns that were."""
     connection = apsw.Connection(str(path))
     try:
         connection.execute("PRAGMA foreign_keys = OFF")
         connection.execute("PRAGMA ignore_check_constraints = ON")
-        columns = list(_texts(connection))
+        columns = [(table, column) for table, column in _texts(connection) if column not in spared]
         triggers: list[Any] = connection.execute(
             "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"
         ).fetchall()
@@ -123,7 +142,10 @@ def test_every_class_is_tried() -> None:
 
 
 @pytest.mark.parametrize(("damage", "case"), CASES)
-def test_no_command_prints_what_people_wrote(tmp_path: Path, damage: Damage, case: dict[str, Any]) -> None:
+def test_no_command_prints_what_people_wrote(
+    tmp_path: Path, damage: Damage, case: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unreferenced_images, "GRACE_SECONDS", -60.0)  # the files of a case are as young as the test
     home = tmp_path / "home"
     for part in ("sessions", "cache/documents/native-inputs", "cache/transcript_media"):
         (home / part).mkdir(parents=True)
@@ -132,8 +154,8 @@ def test_no_command_prints_what_people_wrote(tmp_path: Path, damage: Damage, cas
     for name, content in case.get("files", {}).items():
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text(content, "utf-8")
-    assert mark(path) > 30
-    _run(path, case["damage"])
+    assert mark(path, SPARED.get(damage.code, frozenset())) > 30
+    _run(path, case.get("damage", "SELECT 1").replace("{home}", str(home)))
     database = str(path)
     assert damage.code in says("scan", database, *(["--deep"] if damage.deep else []))
     plan = str(tmp_path / "plan.json")
@@ -160,6 +182,9 @@ def test_no_command_prints_what_people_wrote(tmp_path: Path, damage: Damage, cas
 def _run(path: Path, sql: str) -> None:
     connection = apsw.Connection(str(path))
     try:
+        connection.create_scalar_function(
+            "sha256", lambda *said: hashlib.sha256(str(said[0]).encode()).hexdigest()
+        )
         connection.execute("PRAGMA foreign_keys = OFF")
         connection.execute(sql)
     finally:
