@@ -145,7 +145,9 @@ def test_every_class_is_tried() -> None:
 def test_no_command_prints_what_people_wrote(
     tmp_path: Path, damage: Damage, case: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unreferenced_images, "GRACE_SECONDS", -60.0)  # the files of a case are as young as the test
+    monkeypatch.setattr(
+        unreferenced_images, "GRACE_SECONDS", -60.0
+    )  # the files of a case are as young as the test
     home = tmp_path / "home"
     for part in ("sessions", "cache/documents/native-inputs", "cache/transcript_media"):
         (home / part).mkdir(parents=True)
