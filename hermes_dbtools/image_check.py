@@ -55,11 +55,6 @@ def dimensions(data: bytes) -> tuple[int, int]:
     return 0, 0
 
 
-def has_pillow() -> bool:
-    """Whether images can be decoded, and not only checked for their structure."""
-    return _pillow() is not None
-
-
 def _known(data: bytes) -> Callable[[bytes], str] | None:
     if data.startswith(_PNG):
         return _png
