@@ -122,7 +122,7 @@ def rehearse(home: Home, plan: Plan, options: ApplyOptions | None = None) -> dic
         preflight.check(reading, plan)
         with database.private_copy(reading.connection) as copy:
             preflight.refuse_damaged_copy(copy)
-            connection = database.open_for_repair(copy, foreign_keys=True, held=False)
+            connection = database.open_for_repair(copy, foreign_keys=True)
             try:
                 with _scratch_file(copy.with_name("undo"), state) as undo:
                     begin(connection)
@@ -165,7 +165,7 @@ def _write(
     *,
     held: bool,
 ) -> Receipt:
-    connection = database.open_for_repair(home.database, foreign_keys=True, held=held)
+    connection = database.open_for_repair(home.database, foreign_keys=True)
     try:
         with _scratch_file(folder / receipts.UNDO, state) as undo:
             begin(connection)

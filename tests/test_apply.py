@@ -169,8 +169,8 @@ def test_a_repair_that_breaks_a_foreign_key_is_rolled_back(
         run_step(context, *arguments)
         context.connection.execute(f"UPDATE sessions SET parent_session_id = 'nowhere' WHERE id = '{CHAT}'")
 
-    def without_keys(path: Path, *, foreign_keys: bool, held: bool) -> Any:
-        return open_for_repair(path, foreign_keys=not foreign_keys, held=held)
+    def without_keys(path: Path, *, foreign_keys: bool) -> Any:
+        return open_for_repair(path, foreign_keys=not foreign_keys)
 
     monkeypatch.setattr(transaction, "run_step", breaking)
     monkeypatch.setattr(database, "open_for_repair", without_keys)

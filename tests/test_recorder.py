@@ -146,4 +146,4 @@ class _Full(io.BytesIO):
 def test_a_full_disk_is_not_passed_over() -> None:
     full: BinaryIO = _Full()
     with pytest.raises(OSError, match="No space left"):
-        Recorder(database(), ("a", "b"), full)
+        Recorder(database(), ("a", "b"), full).finish()

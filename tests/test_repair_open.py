@@ -65,12 +65,12 @@ def value(connection: apsw.Connection, pragma: str) -> object:
 @pytest.mark.parametrize("mode", ["wal", "delete"])
 def test_the_writable_connection_has_its_settings(path: Path, mode: str, foreign_keys: bool) -> None:
     written(path, f"PRAGMA journal_mode={mode}", *TABLES)
-    connection = open_for_repair(path, foreign_keys=foreign_keys, held=False)
+    connection = open_for_repair(path, foreign_keys=foreign_keys)
     assert value(connection, "foreign_keys") == int(foreign_keys)
     assert value(connection, "trusted_schema") == 0
     assert value(connection, "journal_mode") == mode
     assert value(connection, "busy_timeout") == 5000
-    assert value(connection, "wal_autocheckpoint") == 1000
+    assert value(connection, "wal_autocheckpoint") == 0
     with pytest.raises(apsw.SQLError):
         connection.execute('SELECT "no such column" FROM item')
     with pytest.raises(apsw.SQLError, match="may not be modified"):
@@ -80,7 +80,7 @@ def test_the_writable_connection_has_its_settings(path: Path, mode: str, foreign
 
 def test_foreign_keys_hold_in_a_transaction(path: Path) -> None:
     written(path, *TABLES)
-    connection = open_for_repair(path, foreign_keys=True, held=False)
+    connection = open_for_repair(path, foreign_keys=True)
     connection.execute("BEGIN IMMEDIATE")
     with pytest.raises(apsw.ConstraintError):
         connection.execute("INSERT INTO part(item) VALUES (99)")
@@ -91,8 +91,7 @@ def test_foreign_keys_hold_in_a_transaction(path: Path) -> None:
 def test_beside_a_holder_neither_a_commit_nor_the_close_checkpoints(path: Path) -> None:
     with writer(path, *WAL) as other:
         before = files_of(path)[""]
-        connection = open_for_repair(path, foreign_keys=True, held=True)
-        assert value(connection, "wal_autocheckpoint") == 0
+        connection = open_for_repair(path, foreign_keys=True)
         connection.execute("INSERT INTO item(text) VALUES ('three')")
         connection.close()
         assert files_of(path)[""] == before
@@ -103,7 +102,7 @@ def test_beside_a_holder_neither_a_commit_nor_the_close_checkpoints(path: Path) 
 def test_offline_the_sidecars_outlive_the_close_and_a_checkpoint_moves_the_rows(path: Path) -> None:
     written(path, *WAL)
     before = files_of(path)[""]
-    connection = open_for_repair(path, foreign_keys=True, held=False)
+    connection = open_for_repair(path, foreign_keys=True)
     connection.execute("INSERT INTO item(text) VALUES ('three')")
     assert files_of(path)[""] == before
     checkpoint_passive(connection)
@@ -115,7 +114,7 @@ def test_offline_the_sidecars_outlive_the_close_and_a_checkpoint_moves_the_rows(
 
 def test_a_checkpoint_of_a_rollback_file_is_nothing(path: Path) -> None:
     written(path, *TABLES)
-    connection = open_for_repair(path, foreign_keys=True, held=False)
+    connection = open_for_repair(path, foreign_keys=True)
     checkpoint_passive(connection)
     assert value(connection, "journal_mode") == "delete"
     connection.close()
@@ -123,11 +122,11 @@ def test_a_checkpoint_of_a_rollback_file_is_nothing(path: Path) -> None:
 
 def test_nothing_is_created_and_no_wal_is_lost(path: Path) -> None:
     with pytest.raises(Refused, match="cannot be opened for writing"):
-        open_for_repair(path, foreign_keys=True, held=False)
+        open_for_repair(path, foreign_keys=True)
     crashed(path, *WAL)
     os.truncate(path, 0)
     with pytest.raises(Refused, match="not a database with content"):
-        open_for_repair(path, foreign_keys=True, held=False)
+        open_for_repair(path, foreign_keys=True)
     assert set(files_of(path)) == {"", "-wal", "-shm"}
 
 
@@ -135,7 +134,7 @@ def test_a_file_that_may_only_be_read_is_refused(shared_folder: Path) -> None:
     path = written(shared_folder / "state.db", *TABLES)
     path.chmod(0o444)
     code = (
-        "try:\n    connections.open_for_repair(target, foreign_keys=True, held=False)\n"
+        "try:\n    connections.open_for_repair(target, foreign_keys=True)\n"
         "except ToolError as error:\n    answer = str(error)"
     )
     assert "may only be read" in unprivileged(path, code)
@@ -267,7 +266,7 @@ def test_a_copy_that_fails_leaves_nothing(shared_folder: Path) -> None:
 def test_a_private_copy_can_be_written_and_goes(path: Path) -> None:
     def body(connection: apsw.Connection) -> Path:
         with private_copy(connection) as copy:
-            repaired = open_for_repair(copy, foreign_keys=True, held=False)
+            repaired = open_for_repair(copy, foreign_keys=True)
             repaired.execute("DELETE FROM item")
             repaired.close()
             return copy
