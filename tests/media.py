@@ -13,10 +13,10 @@ from typing import Any
 
 from hermes_dbtools.damage._declare import ScanContext
 from hermes_dbtools.damage.media.dangling_image_references import DAMAGE
+from hermes_dbtools.fixtures.rows import Filled
 from hermes_dbtools.home import Home
 from hermes_dbtools.model import Finding
 from tests.looking import looking
-from tests.shapes.healthy import Filled
 from tests.shapes.make import execute, fill, make
 
 Entry = dict[str, Any]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hermes_dbtools.damage.lineage.branched_root_leftovers import DAMAGE
+from hermes_dbtools.fixtures.rows import Filled
 from hermes_dbtools.model import Finding
 from tests.looking import brief, findings, mend
-from tests.shapes.healthy import Filled
 from tests.shapes.make import SHAPES, execute, fill, make
 
 MARKED = tuple(shape for shape in SHAPES if shape != "11")

@@ -10,25 +10,16 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import apsw
-
+from hermes_dbtools.fixtures import steps as ours
+from hermes_dbtools.fixtures.steps import Bindings, Row, Step
 from tests.shapes.stdlib_engine import packed, unpacked
 
 Engine = Literal["ours", "stdlib"]
-Bindings = Sequence[Any] | Mapping[str, Any]
-Row = tuple[Any, ...]
 
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One statement with its sets of bindings, or with `rows` None a whole script."""
-
-    sql: str
-    rows: Sequence[Bindings] | None = None
+__all__ = ["Bindings", "Engine", "Row", "Step", "run"]
 
 
 def run(
@@ -39,33 +30,9 @@ def run(
     Each script and each single statement commits by itself; a statement with several sets of bindings is one
     transaction. Raises apsw.Error, or RuntimeError with the words of the other engine.
     """
-    chosen = _run_ours if engine == "ours" else _run_stdlib
-    return chosen(path, steps, foreign_keys)
-
-
-def _run_ours(path: Path, steps: Sequence[Step], foreign_keys: bool) -> list[Row]:
-    connection = apsw.Connection(str(path))
-    try:
-        connection.execute("PRAGMA synchronous = OFF")
-        connection.execute("PRAGMA foreign_keys = ON" if foreign_keys else "PRAGMA foreign_keys = OFF")
-        answer: list[Row] = []
-        for step in steps:
-            answer = _step_ours(connection, step)
-        return answer
-    finally:
-        connection.close()
-
-
-def _step_ours(connection: apsw.Connection, step: Step) -> list[Row]:
-    if step.rows is None:
-        connection.execute(step.sql)
-        return []
-    if len(step.rows) == 1:
-        return list(connection.execute(step.sql, step.rows[0]))
-    connection.execute("BEGIN IMMEDIATE")
-    connection.executemany(step.sql, step.rows)
-    connection.execute("COMMIT")
-    return []
+    if engine == "ours":
+        return ours.run(path, steps, foreign_keys=foreign_keys)
+    return _run_stdlib(path, steps, foreign_keys)
 
 
 def _run_stdlib(path: Path, steps: Sequence[Step], foreign_keys: bool) -> list[Row]:

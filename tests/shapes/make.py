@@ -1,20 +1,23 @@
-"""Make a store file of a known shape, run SQL on it, fill it; never leaves it open or with a sidecar."""
+"""Make a store file of a known shape, run SQL on it, fill it; never leaves it open or with a sidecar.
+
+What is made is the product's (hermes_dbtools/fixtures); here both engines can do it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from hermes_dbtools.queries import resource
-from tests.shapes.bulk import Bulk, bulk_steps
+from hermes_dbtools.fixtures.bulk import Bulk, bulk_steps
+from hermes_dbtools.fixtures.healthy import healthy
+from hermes_dbtools.fixtures.rows import Filled, insert_steps
+from hermes_dbtools.fixtures.shapes import PARTS, empty_steps, script
 from tests.shapes.engines import Bindings, Engine, Row, Step, run
-from tests.shapes.healthy import Filled, healthy
+
+__all__ = ["PARTS", "SHAPES", "columns", "execute", "execute_many", "fill", "fill_many", "make", "script"]
 
 SHAPES = ("11", "14", "19", "22", "25", "30", "31", "runtime", "media")
-"""The shapes, oldest first: each has what the one before it has (search layouts apart)."""
-
-PARTS = ("telegram", "telegram_v1", "deliveries")
-"""What a store makes only at first use; the first two exclude each other, the last one needs shape 22."""
+"""The shapes that stand for all of them in the tests, oldest first."""
 
 COLUMNS = """
     SELECT m.name, c.name
@@ -22,11 +25,6 @@ COLUMNS = """
     INNER JOIN pragma_table_info(m.name) AS c
     WHERE m.type = 'table' AND m.name NOT LIKE 'messages_fts%'
 """
-
-
-def script(name: str) -> str:
-    """The text of `sql/fixture/<name>.sql`. Raises FileNotFoundError when there is none."""
-    return (resource("sql") / "fixture" / f"{name}.sql").read_text("utf-8")
 
 
 def make(
@@ -39,13 +37,11 @@ def make(
 ) -> Path:
     """Create an empty store of this shape at `path` and return the path; nothing may be there yet.
 
-    Raises FileExistsError, and FileNotFoundError for a shape or part that does not exist.
+    Raises FileExistsError, UsageError for a shape and FileNotFoundError for a part that does not exist.
     """
     if path.exists():
         raise FileExistsError(path)
-    scripts = [script(f"shape_{shape}"), *(script(part) for part in parts)]
-    text = "\n".join(["BEGIN;", *scripts, "COMMIT;"])
-    run(path, [Step(f"PRAGMA journal_mode = {journal_mode}", [()]), Step(text)], engine)
+    run(path, empty_steps(shape, parts, journal_mode), engine)
     return path
 
 
@@ -75,18 +71,9 @@ def columns(path: Path, *, engine: Engine = "ours") -> dict[str, set[str]]:
 
 
 def fill(path: Path, sessions: int = 3, messages: int = 4, *, engine: Engine = "ours") -> Filled:
-    """Add healthy rows to an empty store and say which sessions they make; foreign keys are on.
-
-    `sessions` plain sessions of `messages` messages each, then a branch, a delegated task, a session that
-    compression closed with its continuation, and one that came over a chat platform. Times count from epoch
-    second 1,780,000,000.
-    """
+    """Add the rows of `healthy` to an empty store and say which sessions they make; foreign keys are on."""
     rows = healthy(columns(path, engine=engine), sessions, messages)
-    steps = []
-    for table, names, values in rows.grouped():
-        marks = ", ".join("?" for _ in names)
-        steps.append(Step(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})", values))
-    run(path, steps, engine, foreign_keys=True)
+    run(path, insert_steps(rows), engine, foreign_keys=True)
     return rows.filled
 
 

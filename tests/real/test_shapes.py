@@ -11,13 +11,26 @@ from typing import Any
 
 import pytest
 
+from hermes_dbtools.fixtures.shapes import PARTS, SHAPES, script
 from tests.real.wheels import wheel
 from tests.shapes.describe import describe
 from tests.shapes.engines import Step, run
 from tests.shapes.facts import FOREIGN_KEYS, LACKING, NEWEST
-from tests.shapes.make import PARTS, SHAPES, execute, make, script
+from tests.shapes.make import execute, make
 
-RELEASE_OF = {"11": "0.13.0", "14": "0.16.0", "19": "0.18.2", "22": "0.19.0", "25": "0.20.4.1"}
+RELEASE_OF = {
+    "11": "0.13.0", "13": "0.15.0", "14": "0.16.0", "16": "0.17.0", "17": "0.18.0", "19": "0.18.2",
+    "22": "0.19.0", "25": "0.20.4.1",
+}  # fmt: skip
+    "11": "0.13.0",
+    "13": "0.15.0",
+    "14": "0.16.0",
+    "16": "0.17.0",
+    "17": "0.18.0",
+    "19": "0.18.2",
+    "22": "0.19.0",
+    "25": "0.20.4.1",
+}
 
 CHANGES = (
     "DELETE FROM messages",
@@ -42,7 +55,6 @@ import asyncio, inspect, json, pathlib, sys
 sys.path[:0] = [sys.argv[1], sys.argv[3]]
 import hermes_state
 from tests.shapes.describe import describe
-from tests.shapes.engines import Step, run
 async def opened():
     for _ in range(2):  # the mark of the search layout appears at the second open
         db = hermes_state.SessionDB(pathlib.Path(sys.argv[2]))
