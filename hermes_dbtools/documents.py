@@ -34,6 +34,7 @@ from .model import (
     Value,
 )
 from .plan import fingerprint
+from .report_document import ReportDocument
 
 FORMAT_VERSION = 1
 
@@ -126,7 +127,8 @@ def encode(document: Any) -> bytes:
 def report_document(report: Report, tool: Mapping[str, str], *, timings: bool) -> dict[str, Any]:
     """A report as published; `timings` adds seconds, which differ from run to run."""
     results = [result for database in report.databases for result in database.results]
-    damaged = [result for result in results if result.status is Status.DAMAGED]
+    damaged = [result for result in results if result.counts]
+    accepted = sum(result.accepted for result in results)
     return {
         "format": "hermes-dbtools/report",
         "format_version": FORMAT_VERSION,
@@ -138,9 +140,17 @@ def report_document(report: Report, tool: Mapping[str, str], *, timings: bool) -
             "notes": sum(result.severity is Severity.NOTE for result in damaged),
             "could_not_look": sum(r.status is Status.COULD_NOT_LOOK for r in results)
             + sum(bool(database.error) for database in report.databases),
+            **({"accepted": accepted} if accepted else {}),
         },
         "exit_code": report.exit_code,
+        **({"baseline": msgspec.to_builtins(report.baseline)} if report.baseline else {}),
+        **({"host": report.host} if report.host else {}),
     }
+
+
+def typed_report(document: dict[str, Any]) -> ReportDocument:
+    """The document of a report as renderers read it."""
+    return msgspec.convert(document, type=ReportDocument)
 
 
 def plan_document(plan: Plan, totals: Mapping[str, int], planners: Planners = PLANNERS) -> dict[str, Any]:
@@ -244,6 +254,8 @@ def _result(result: Result, *, timings: bool) -> dict[str, Any]:
         "truncated": result.truncated,
         "findings": [_finding(finding) for finding in result.findings],
     }
+    if result.accepted:
+        document["accepted"] = result.accepted
     if timings:
         document["seconds"] = round(result.seconds, 6)
     return document
@@ -259,6 +271,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "evidence": plain(finding.evidence),
         "repair": " | ".join(remedy.answer for remedy in finding.remedies) or "manual",
         "next": finding.next,
+        **({"accepted": msgspec.to_builtins(finding.accepted)} if finding.accepted else {}),
     }
 
 

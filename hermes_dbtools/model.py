@@ -5,6 +5,7 @@ Units: sizes are bytes, moments are epoch seconds, durations are seconds.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
 from typing import ClassVar, Literal
@@ -117,6 +118,13 @@ class Remedy(msgspec.Struct, frozen=True):
     refused: str | None = None
 
 
+class Accepted(msgspec.Struct, frozen=True):
+    """That a baseline accepts a finding, and why; after the day `expires` (UTC) it counts again."""
+
+    reason: str = ""
+    expires: datetime.date | None = None
+
+
 class Finding(msgspec.Struct, frozen=True):
     """One instance of a damage class: where, what, and by which facts. Never message content.
 
@@ -134,12 +142,14 @@ class Finding(msgspec.Struct, frozen=True):
     kind: str = ""
     remedies: tuple[Remedy, ...] = ()
     next: str = ""
+    accepted: Accepted | None = None
 
 
 class Result(msgspec.Struct, frozen=True):
     """What one damage class said of one database. `count` and `found` are exact even where `findings` is truncated.
 
-    `found` is the line of a table (counts and bytes only); `noun` names one and several of its findings.
+    `found` is the line of a table (counts and bytes only); `noun` names one and several of its findings. `accepted` of them
+    are in the baseline; the severity is the highest of the others, if there are any.
     """
 
     code: str
@@ -155,6 +165,12 @@ class Result(msgspec.Struct, frozen=True):
     noun: tuple[str, str] = ("finding", "findings")
     answers: tuple[str, ...] = ()
     seconds: float = 0.0
+    accepted: int = 0
+
+    @property
+    def counts(self) -> bool:
+        """Whether it found something that no baseline accepts."""
+        return self.status is Status.DAMAGED and self.count > self.accepted
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -204,11 +220,33 @@ class DatabaseReport(msgspec.Struct, frozen=True):
     message_total: int = 0
 
 
+class BaselineEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One finding that is known: `database` is its path relative to the baseline's folder. `expires` is the last day (UTC)."""
+
+    database: str
+    code: str
+    table: str
+    key: str
+    kind: str = ""
+    reason: str = ""
+    expires: datetime.date | None = None
+
+
+class BaselineUse(msgspec.Struct, frozen=True):
+    """How a baseline met a scan: entries that count again, and entries whose finding is not there any more."""
+
+    file: str
+    expired: tuple[BaselineEntry, ...] = ()
+    unused: tuple[BaselineEntry, ...] = ()
+
+
 class Report(msgspec.Struct, frozen=True):
-    """A scan of one or several databases and the exit code it leads to."""
+    """A scan of one or several databases and the exit code it leads to; `host` is a name that the operator gave."""
 
     databases: tuple[DatabaseReport, ...]
     exit_code: int
+    baseline: BaselineUse | None = None
+    host: str = ""
 
 
 class Skipped(msgspec.Struct, frozen=True):

@@ -82,7 +82,7 @@ def exit_code(reports: Iterable[DatabaseReport], fail_on: Severity | None) -> in
     """1 for a finding at or above `fail_on`, else 3 where a selected check could not look, else 0."""
     reports = tuple(reports)
     results = [result for report in reports for result in report.results]
-    if fail_on is not None and any(r.status is Status.DAMAGED and r.severity >= fail_on for r in results):
+    if fail_on is not None and any(r.counts and r.severity >= fail_on for r in results):
         return 1
     if any(report.error for report in reports) or any(r.status is Status.COULD_NOT_LOOK for r in results):
         return 3
