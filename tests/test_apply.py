@@ -347,7 +347,7 @@ def test_a_disk_that_fills_up_changes_nothing(
     if place == "_copy_pages":
         monkeypatch.setattr(preflight, "_copy", _raising(full))
     elif place == "undo":
-        monkeypatch.setattr("hermes_dbtools.recorder.Recorder._write", _raising(full))
+        monkeypatch.setattr("hermes_dbtools.recorder._UndoFile._write", _raising(full))
     else:
         monkeypatch.setattr(apply, "_record", _raising(full))
     refused(home, plan, Exception)
