@@ -99,10 +99,11 @@ def _default_home() -> Path:
     return Path.home() / f".hermes{suffix}"
 
 
-def resolve(target: str | bytes | Path | None) -> Home:
+def resolve(target: str | bytes | Path | None, *, missing_ok: bool = False) -> Home:
     """The home of a `state.db` or a home folder; without a target the default home.
 
-    Whatever stands at the path of the database, be it a FIFO, is a Home: `database.examine` says what it is.
+    Whatever stands at the path of the database, be it a FIFO, is a Home: `database.examine` says what it is. With
+    `missing_ok` also a folder whose database is lost, or a missing `*.db` in a folder: a place to restore to.
     Raises UsageError for a path that no file can have, CouldNotLook when there is nothing at it.
     """
     named = default_home() if target is None else Path(os.fsdecode(target))
@@ -112,7 +113,7 @@ def resolve(target: str | bytes | Path | None) -> Home:
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
-        if path.is_symlink():
+        if path.is_symlink() or (missing_ok and path.suffix == ".db" and path.parent.is_dir()):
             return _home(path.parent, path)
         hint = "set HERMES_HOME, or name a state.db or a Hermes home" if target is None else "check the path"
         raise CouldNotLook(f"{shown(path)}: no such file or folder; {hint}") from None
@@ -122,7 +123,7 @@ def resolve(target: str | bytes | Path | None) -> Home:
         ) from None
     if not stat.S_ISDIR(mode):
         return _home(path.parent, path)
-    if not os.path.lexists(path / DATABASE_NAME) and _searchable(path):
+    if not missing_ok and not os.path.lexists(path / DATABASE_NAME) and _searchable(path):
         hint = (
             "name one of profiles/*/state.db, or use --all-profiles" if profiles(path) else "check the path"
         )

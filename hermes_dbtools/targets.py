@@ -24,11 +24,14 @@ def scan_targets(databases: tuple[str, ...], home: str | None, *, all_profiles: 
     return tuple(dict.fromkeys(found for target in named for found in _with_profiles(target)))
 
 
-def one_target(database: str | None, home: str | None) -> homes.Home:
-    """The one database of a command. Raises UsageError when both DB and --home are given."""
+def one_target(database: str | None, home: str | None, *, missing_ok: bool = False) -> homes.Home:
+    """The one database of a command; `missing_ok` where it may have to be made anew.
+
+    Raises UsageError when both DB and --home are given.
+    """
     if database is not None and home is not None:
         raise UsageError("name DB or --home, not both")
-    return homes.resolve(database if database is not None else home)
+    return homes.resolve(database if database is not None else home, missing_ok=missing_ok)
 
 
 def _with_profiles(target: Target) -> tuple[Target, ...]:
