@@ -261,6 +261,7 @@ def _record(
         undo_sha256=outcome.undo_sha256,
         lock_seconds=seconds,
         search_rebuilt=outcome.search.rebuilt,
+        schema=tuple(outcome.changes.schema),
         nul_rule=next((item.rule for item in outcome.search.indexes if item.rule), ""),
         lists_sha256={name: hashlib.sha256(content).hexdigest() for name, content in lists.items()},
     )

@@ -208,6 +208,7 @@ def receipt_document(receipt: Receipt) -> dict[str, Any]:
     fields = msgspec.structs.asdict(receipt)
     fields["files"] = [msgspec.structs.asdict(file) for file in receipt.files]
     fields["trash"] = [msgspec.structs.asdict(file) for file in receipt.trash]
+    fields["schema"] = [msgspec.structs.asdict(change) for change in receipt.schema]
     return {"format": "hermes-dbtools/receipt", "format_version": FORMAT_VERSION, **plain(fields)}
 
 
@@ -349,7 +350,7 @@ def _steps(entries: list[StepDocument], where: str, *, applied: bool) -> tuple[S
 def _statement(entry: StepDocument) -> Statement | None:
     if not entry.block:
         return None
-    if entry.operation not in ("insert", "update", "delete"):
+    if entry.operation not in ("insert", "update", "delete", "create", "drop"):
         raise ValueError(f"step {entry.step}: unknown operation {entry.operation!r}")
     bindings = {name: value(item) for name, item in entry.bindings.items()}
     return Statement(

@@ -14,17 +14,19 @@ PER_STEP = 0.000_2
 PER_ROW = 0.000_03
 PER_REMOVED_ROW = 0.000_3
 PER_FILE_BYTE = 1.5e-9
+PER_INDEXED_BYTE = 6e-9
 
 
 def seconds(plan: Plan, state: FileState) -> float:
-    """Seconds: a fixed start, the rows the steps change, and the foreign key checks that read the whole file."""
+    """Seconds: a fixed start, the rows the steps change, the indexes they make, and checks that read the whole file."""
     statements = [statement for step in plan.steps for statement in step.statements]
     removed = sum(s.expect for s in statements if s.operation == "delete")
     changed = sum(s.expect for s in statements) - removed
+    indexes = sum(s.operation == "create" for s in statements)
     return (
         START
         + PER_STEP * len(plan.steps)
         + PER_ROW * changed
         + PER_REMOVED_ROW * removed
-        + PER_FILE_BYTE * (state.size + (state.wal_size or 0))
+        + (PER_FILE_BYTE + PER_INDEXED_BYTE * indexes) * (state.size + (state.wal_size or 0))
     )

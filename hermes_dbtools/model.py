@@ -53,16 +53,37 @@ class Statement(msgspec.Struct, frozen=True):
 
     `expect` is the exact number of rows the statement itself must change. `split` names the block that lists
     (key, bytes) of the rows, for a statement that takes `:first` and `:last` and may be run by ranges of keys. `names`
-    are the identifiers of the file that fill the places of a block.
+    are the identifiers of the file that fill the places of a block. A `create` or `drop` changes no row: it makes or takes
+    away the one index or trigger that `names` names.
     """
 
     block: str
     bindings: Mapping[str, Value]
     expect: int
     table: str
-    operation: Literal["insert", "update", "delete"]
+    operation: Literal["insert", "update", "delete", "create", "drop"]
     split: str | None = None
     names: Mapping[str, str] = {}
+
+    @property
+    def of_schema(self) -> bool:
+        """Whether it changes the schema and no row."""
+        return self.operation in ("create", "drop")
+
+    @property
+    def schema_object(self) -> str:
+        """The index or trigger that a `create` or `drop` is about."""
+        return self.names.get("index") or self.names["trigger"]
+
+
+class SchemaChange(msgspec.Struct, frozen=True):
+    """An index or trigger that a repair made or took away: the text that made it, '' where there was none."""
+
+    type: Literal["index", "trigger"]
+    name: str
+    table: str
+    before: str
+    after: str
 
 
 class FileCopy(msgspec.Struct, frozen=True):
@@ -91,8 +112,21 @@ class FileTrash(msgspec.Struct, frozen=True):
     left: str = ""
 
 
+class SearchWork(msgspec.Struct, frozen=True):
+    """What a step does to one full-text index. An index is made from messages, so an undo takes none of it back.
+
+    `remake`: it goes and is made anew in the layout it had; `mend`: only the entries that are missing, or left, come and
+    go; `remove`: it goes and is not made. `leftovers` are tables that go, `marks` keys of `state_meta` that go.
+    """
+
+    index: str
+    work: Literal["remake", "mend", "remove"]
+    leftovers: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
+
+
 class Step(msgspec.Struct, frozen=True):
-    """What mends one finding: statements in order; files put back, or moved away, after COMMIT."""
+    """What mends one finding: statements in order; files put back, or moved away, after COMMIT; work on search indexes."""
 
     code: str
     slug: str
@@ -104,6 +138,7 @@ class Step(msgspec.Struct, frozen=True):
     files: tuple[FileCopy, ...] = ()
     bytes_freed: int = 0
     trash: tuple[FileTrash, ...] = ()
+    search: tuple[SearchWork, ...] = ()
 
 
 class Remedy(msgspec.Struct, frozen=True):
@@ -190,6 +225,31 @@ class ShapeSummary(msgspec.Struct, frozen=True):
     search_layout: str
 
 
+class SearchIndexState(msgspec.Struct, frozen=True):
+    """One full-text index of messages as it was found. `gaps` are (first id, last id, rows) of the first missing ranges.
+
+    `expected` and `indexed` are rows, None where they could not be counted; `left` are entries that belong to no row.
+    `verdict`: `degraded` where it is not there, `stale` where it lacks rows, `broken` where it cannot be used or written,
+    `leftover` for what a migration left; `why` says more. It is the word of the SQLite that looked (`engine`).
+    """
+
+    name: str
+    present: bool
+    layout: str
+    columns: tuple[str, ...]
+    tokenizer: str
+    triggers: tuple[str, ...]
+    missing_triggers: tuple[str, ...]
+    expected: int | None
+    indexed: int | None
+    missing: int
+    left: int
+    gaps: tuple[tuple[int, int, int], ...]
+    verdict: Literal["ok", "degraded", "stale", "broken", "leftover"]
+    why: str
+    engine: str
+
+
 class LiveSession(msgspec.Struct, frozen=True):
     """A session that nothing may touch, and why. `expires_at` is epoch seconds where the reason has an end."""
 
@@ -218,6 +278,7 @@ class DatabaseReport(msgspec.Struct, frozen=True):
     error: str = ""
     gate_seconds: float = 0.0
     message_total: int = 0
+    search: tuple[SearchIndexState, ...] = ()
 
 
 class BaselineEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -311,6 +372,7 @@ class Receipt(msgspec.Struct, frozen=True):
     nul_rule: Literal["stops", "whole", ""] = ""
     lists_sha256: Mapping[str, str] = {}
     trash: tuple[FileTrash, ...] = ()
+    schema: tuple[SchemaChange, ...] = ()
 
 
 class Deletion(msgspec.Struct, frozen=True):

@@ -163,7 +163,7 @@ def _whole_file_refusal(report: DatabaseReport) -> str:
 
 
 def _unwritable(step: Step, tokenizer_missing: bool) -> str:
-    if tokenizer_missing and any(statement.table == "messages" for statement in step.statements):
+    if tokenizer_missing and any(s.table == "messages" and not s.of_schema for s in step.statements):
         return "a search index cannot be written by this engine (HDB805): every change of messages would fail"
     return ""
 

@@ -5,7 +5,7 @@ Reads use read connections only, so the writable connection is opened last, with
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from . import database, lock_estimate, queries
@@ -65,8 +65,7 @@ def refuse_little_space(state: database.FileState, plan: Plan, *, backup: bool) 
 
 def check(reading: database.Reading, plan: Plan) -> None:
     """Check shape, keys and tokenizers through a read connection. Raises Refused."""
-    if not reading.rows_trusted:
-        raise Refused("rows of this file cannot be relied on; hermes-dbtools runbook split-wal")
+    refuse_untrusted(reading)
     shape = read_shape(reading.connection)
     if shape.newer:
         raise Refused(f"{shape.newer}: this file is report-only; update hermes-dbtools")
@@ -76,19 +75,37 @@ def check(reading: database.Reading, plan: Plan) -> None:
             f"the plan would remove {removed:,} rows, and the limit it was made with is {plan.max_rows:,}; "
             f"nothing was changed; make it anew with --max-rows {removed}"
         )
-    tables = {statement.table for step in plan.steps for statement in step.statements}
+    tables = {s.table for step in plan.steps for s in step.statements if not s.of_schema}
     for table in with_referrers(shape, tables):
         _refuse_null_keys(reading, shape, table, planned=table in tables)
     _refuse_unrecorded_cascades(plan, shape)
 
 
-def back_up(home: Home, target: Path) -> None:
+def refuse_untrusted(reading: database.Reading) -> None:
+    """Raise Refused where acknowledged rows may lie out of view: in a deleted `-wal`, or behind a hot journal."""
+    if not reading.rows_trusted:
+        raise Refused("rows of this file cannot be relied on; hermes-dbtools runbook split-wal")
+
+
+def back_up(home: Home, target: Path) -> database.Verification:
     """Copy the database to `target` and verify the copy. Raises Refused, and removes the copy, when it is not sound."""
-    counts = database.read(home.database, lambda reading: _copy(reading, target))
+    return verified(target, copy_counted(home.database, target))
+
+
+def copy_counted(source: Path, target: Path) -> dict[str, int]:
+    """Copy a database to the new file `target`; returns the rows of each table of what was copied.
+
+    Raises Refused, and leaves no file, when the copy fails or commits may be out of its view.
+    """
+    return database.read(source, lambda reading: _copy(reading, target))
+
+
+def verified(target: Path, counts: Mapping[str, int]) -> database.Verification:
+    """Check a copy that must hold so many rows. Raises Refused, and removes the copy, when it is not sound."""
     verification = database.verify_copy(target, search=False)
     problems = _structural(verification.problems)
     if not problems and dict(verification.rows) == counts:
-        return
+        return verification
     target.unlink()
     _refuse_damage(problems)
     raise Refused("the backup does not hold the rows of the database; nothing was changed; try again")
@@ -118,6 +135,7 @@ def _structural(problems: Iterable[str]) -> list[str]:
 
 
 def _copy(reading: database.Reading, target: Path) -> dict[str, int]:
+    refuse_untrusted(reading)
     target.unlink(missing_ok=True)  # an immutable read may begin again
     database.copy_database(reading.connection, target)
     return tables(reading.connection, search=False)[2]

@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 import apsw
 
-from .model import Refused
+from .model import Refused, SchemaChange
 
 MAGIC = b"hermes-dbtools undo 1\n"
 BATCH_ROWS = 20_000
@@ -31,10 +31,11 @@ SYNCED_BYTES = 1024 * 1024
 
 @dataclass(slots=True)
 class Changes:
-    """Rows changed, by table: by statements of the plan, and by foreign key actions or triggers."""
+    """Rows changed, by table: by statements of the plan, and by foreign key actions or triggers; and what the plan did to the schema."""
 
     direct: Counter[str] = field(default_factory=Counter)
     indirect: Counter[tuple[str, str]] = field(default_factory=Counter)
+    schema: list[SchemaChange] = field(default_factory=list)
 
     @property
     def tables(self) -> frozenset[str]:

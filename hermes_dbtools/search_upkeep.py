@@ -77,7 +77,7 @@ class Reindexing:
 
         A statement that this release or this file lacks is taken for one that does: it belongs to an undo.
         """
-        if statement.table not in self._watched:
+        if statement.table not in self._watched or statement.of_schema:
             return False
         if statement.operation != "update":
             return True
@@ -118,4 +118,4 @@ def _written_columns(connection: apsw.Connection, sql: str, statement: Statement
 
 
 def _changes(steps: Iterable[Step], table: str) -> bool:
-    return any(statement.table == table for step in steps for statement in step.statements)
+    return any(s.table == table and not s.of_schema for step in steps for s in step.statements)

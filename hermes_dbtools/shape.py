@@ -15,7 +15,7 @@ from typing import Any
 
 import apsw
 
-from . import known, queries
+from . import known, known_shapes, queries
 from .model import CouldNotLook, ShapeSummary
 from .queries import quote
 
@@ -123,7 +123,7 @@ class Shape:
         """Why the file is newer than this tool knows (then everything is report-only), or ''."""
         if self.schema_version is not None and self.schema_version > known.NEWEST_SCHEMA_VERSION:
             return f"schema_version {self.schema_version} is above {known.NEWEST_SCHEMA_VERSION}, the newest known"
-        for name, columns in known.COLUMNS.items():
+        for name, columns in known_shapes.columns().items():
             table = self.tables.get(name)
             for column in table.columns.values() if table else ():
                 if (

@@ -13,13 +13,13 @@ from typing import BinaryIO
 
 import apsw
 
-from . import queries, search_index, search_upkeep, violations
+from . import queries, schema_changes, search_index, search_upkeep, violations
 from .damage import PLANNERS
 from .damage._declare import Planner, Planners, ScanContext, whole
 from .guard import live_sessions
 from .model import BecameLive, RolledBack, Safety, StalePlan, Statement, Step, Value
 from .recorder import BATCH_BYTES, BATCH_ROWS, Changes, Recorder
-from .shape import Shape
+from .shape import Shape, read_shape
 from .sweep import Sweep
 from .triggers import DERIVED, only_known_triggers
 
@@ -185,13 +185,17 @@ def run_step(
     cuts: Cuts,
     recorder: Recorder,
 ) -> None:
-    """Run the statements of a step; each must change exactly its expected rows."""
+    """Run the statements of a step; each must change exactly its expected rows, or the one object it names."""
     connection = context.connection
     for statement in step.statements:
         query = queries.choose(planner.sql, statement.block, context.has)
         if query is None:
             raise StalePlan(f"{step.slug}: this file lacks what its repair {statement.block!r} needs")
         sql = queries.fill(query.sql, **statement.names) if statement.names else query.sql
+        if statement.of_schema:
+            recorder.flush()  # SQLite's recorder need not follow a table whose schema changes under it
+            recorder.changes.schema.append(schema_changes.run(connection, sql, statement))
+            continue
         changed = 0
         for bindings in _bindings(step, statement, cuts):
             total = connection.total_changes()
@@ -223,6 +227,8 @@ def refuse_remaining(context: ScanContext, owners: Planners, steps: tuple[Step, 
     """Raise RolledBack when a planned finding is still there after its step."""
     if any(statement.table == "messages" for step in steps for statement in step.statements):
         context = replace(context, sweep=Sweep())
+    if any(statement.of_schema for step in steps for statement in step.statements):
+        context = replace(context, shape=read_shape(context.connection))
     planned = {(step.code, step.key) for step in steps if step.statements}
     for planner in owners.values():
         for finding in planner.find(context):

@@ -26,6 +26,7 @@ from . import (
     queries,
     receipts,
     recorder,
+    schema_changes,
     search_index,
     search_upkeep,
     settle,
@@ -202,6 +203,7 @@ def _apply_inverses(
     connection: apsw.Connection, shape: Shape, plan: Plan, receipt: Receipt, folder: Path
 ) -> None:
     touched_tables = {*receipt.changed, *receipt.cascaded}
+    schema_changes.take_created(connection, receipt)
     touched = _list_of(folder, receipt, receipts.TOUCHED)
     # After a purge the file may hold no row any more that tells how its engine indexes them.
     rule = receipt.nul_rule or search_upkeep.DEFAULT_RULE
@@ -232,6 +234,7 @@ def _apply_inverses(
     for trigger in suspended:
         connection.execute(trigger.sql)
     search_index.end_change(connection, upkeep)
+    schema_changes.bring_dropped(connection, receipt)
 
 
 def _flush_search(connection: apsw.Connection) -> None:

@@ -52,3 +52,13 @@ SELECT m.id
 -- name: drop-trigger
 -- Takes a trigger out for the time of an undo; its own text brings it back.
 DROP TRIGGER {trigger};
+
+-- name: drop-index
+-- Takes an index away that a repair made; the rows stay.
+DROP INDEX {index};
+
+-- name: schema-object
+-- The index or trigger of a name: which of both, its table and the text that made it.
+SELECT type, tbl_name, sql
+  FROM sqlite_schema
+ WHERE name = :name AND type IN ('index', 'trigger');

@@ -30,7 +30,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ... import known, utf8
+from ... import known_shapes, utf8
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
 from ...sweep import NOT_UTF8
 from .._declare import ScanContext, declare, printable, text, whole
@@ -133,7 +133,7 @@ def _add_messages(
 def _untouchable(context: ScanContext, table: str, column: str) -> str:
     """Why a column is never written, or ''."""
     shape = context.shape.tables[table]
-    if column not in known.COLUMNS.get(table, ()):
+    if column not in known_shapes.columns().get(table, ()):
         return "no known release has this column"
     if column in shape.primary_key or column in NAMES_A_ROW.get(table, ()):
         return "it is a key or names another row: written anew it would name none"
@@ -258,7 +258,7 @@ DAMAGE = declare(
     reads=(
         "sessions",
         "messages",
-        *(table for table in known.COLUMNS if table not in ("sessions", "messages")),
+        *(table for table in known_shapes.columns() if table not in ("sessions", "messages")),
     ),
     noun=("row or session", "rows or sessions"),
     sums=(("values", "values"), ("bytes", "bytes")),

@@ -28,7 +28,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 
-from ... import known, utf8
+from ... import known, known_shapes, utf8
 from ...model import Finding, Safety, Severity, Value
 from ...sweep import OUT_OF_DOMAIN
 from .._declare import ScanContext, declare, printable, text, whole
@@ -98,7 +98,7 @@ def _numbers(context: ScanContext) -> Iterator[Finding]:
 
 
 def _bytes_for_text(context: ScanContext) -> Iterator[Finding]:
-    for table in sorted(known.COLUMNS):
+    for table in sorted(known_shapes.columns()):
         if table == "messages" or table not in context.shape.tables:
             continue
         owner = OWNERS.get(table, "rowid")
@@ -225,7 +225,7 @@ DAMAGE = declare(
     reads=(
         "sessions",
         "messages",
-        *(table for table in known.COLUMNS if table not in ("sessions", "messages")),
+        *(table for table in known_shapes.columns() if table not in ("sessions", "messages")),
     ),
     cedes_to=("HDB404",),
     noun=("row or session", "rows or sessions"),
