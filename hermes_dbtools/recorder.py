@@ -25,9 +25,6 @@ MAGIC = b"hermes-dbtools undo 1\n"
 BATCH_ROWS = 20_000
 BATCH_BYTES = 32 * 1024 * 1024
 
-SYNCED_BYTES = 1024 * 1024
-"""A batch from here on goes to the disk at once, so that the sync at the end has little left to wait for."""
-
 
 @dataclass(slots=True)
 class Changes:
@@ -80,6 +77,11 @@ class Recorder:
         self._undo.write(size.to_bytes(8, "big"), *parts)
         self._session = self._attach()
 
+    def begin_sync(self) -> None:
+        """Flush, and let the disk have all of it while the caller goes on; `finish` waits for that."""
+        self.flush()
+        self._undo.begin_sync()
+
     def finish(self) -> str:
         """Stop recording, sync the undo file and return its SHA-256."""
         self.flush()
@@ -117,6 +119,11 @@ class _UndoFile:
         self._wait()
         self._on_its_way = self._thread.submit(self._write, parts)
 
+    def begin_sync(self) -> None:
+        """Sync what was written, in the thread. Raises the OSError of the last batch."""
+        self._wait()
+        self._on_its_way = self._thread.submit(self._sync)
+
     def finish(self) -> str:
         """Wait until all is on the disk; the SHA-256 of the file. Raises the OSError of the last batch."""
         self._wait()
@@ -136,8 +143,6 @@ class _UndoFile:
         data = b"".join(parts)
         self._file.write(data)
         self._digest.update(data)
-        if len(data) >= SYNCED_BYTES:
-            self._sync()
 
     def _sync(self) -> None:
         self._file.flush()

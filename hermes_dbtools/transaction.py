@@ -75,7 +75,7 @@ def run_plan(
             for step in steps:
                 on_step(step)
                 run_step(context, owners[step.code], step, cuts, recorder)
-        recorder.flush()
+        recorder.begin_sync()
         search_index.end_change(connection, upkeep)
         digest = recorder.finish()
     finally:
