@@ -1,0 +1,35 @@
+"""`hermes-dbtools explain`: say why a session fails or is hidden, or what a log means; changes nothing."""
+
+from __future__ import annotations
+
+import click
+
+from .options import Progress, epilog, format_option, home_option, write
+
+CODES = {
+    0: "nothing is wrong with it now",
+    1: "something is wrong, and said",
+    2: "usage; an id that nothing knows; a file that is no log",
+    3: "could not look",
+}
+
+
+@click.command("explain", epilog=epilog(CODES, "hermes-dbtools explain 20260528_202640_5feceb"))
+@click.argument("words", nargs=-1, metavar="[DB] [SESSION]")
+@home_option
+@click.option("--log", metavar="FILE", help="A log of the agent or gateway; - is standard input.")
+@format_option
+def command(words: tuple[str, ...], home: str | None, log: str | None, format_: str) -> None:
+    """Say why a session fails or is hidden, or what a log means.
+
+    SESSION is an id, the beginning of one, or a title. Without it, the log is read from --log or from standard
+    input. Of a log, only kinds of failure, ids and times are told. Changes nothing.
+    """
+    from .. import documents
+    from ..explain.asking import answer
+    from ..report import explain as report
+
+    with Progress() as progress:
+        explanation = answer(words, home, log, progress)
+    write(documents.encode(explanation) if format_ == "json" else report.text(explanation))
+    raise SystemExit(explanation.exit_code)

@@ -1,0 +1,110 @@
+"""Say which commands to run next, each as a shell takes it; runs none."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ..home import DATABASE_NAME, Home, default_home, other_profiles
+from ..model import CouldNotLook, Plan, UsageError
+from ..plan import FIRST, PlanOptions, make_plan
+from ..shown import shell_word
+from ..sizes import path_text
+from .document import Command
+from .findings import Answer
+from .looking import Seen
+
+MOST = 3
+"""Sessions that get a command of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The file as an argument of a command: as DB and as `--home`, each with a space before it, '' for the default one."""
+
+    home: Home
+    database: str
+    option: str
+
+
+def place_of(home: Home) -> Place:
+    """How commands name the file of a home."""
+    try:
+        default = home.database == default_home() / DATABASE_NAME
+    except UsageError:
+        default = False
+    word = shell_word(path_text(home.database))
+    return Place(home, "" if default else f" {word}", "" if default else f" --home {word}")
+
+
+def commands(place: Place, answer: Answer, sessions: Sequence[Seen], again: str) -> list[Command]:
+    """What to run, most important first. `again` is the command that asks the same question."""
+    if answer.broken_file:
+        slug = next(one.slug for one in answer.about if one.code in FIRST)
+        return [Command(f"hermes-dbtools runbook {slug}", "what to do first, step by step")]
+    found = [*_repairs(place, answer, again), *_elsewhere(place, sessions)]
+    hidden = [one for one in sessions if one.hidden]
+    if not found and hidden:
+        word = _id(hidden[0].place.id)
+        found.append(
+            Command(f"hermes-dbtools sessions show{place.option} {word}", "its lineage and all rows of it")
+        )
+    if not found:
+        found.append(Command(f"hermes-dbtools scan{place.database}", "the whole file"))
+    return found
+
+
+def _repairs(place: Place, answer: Answer, again: str) -> Iterator[Command]:
+    """The repair of what was found: of what needs no consent, then of what drops data, then what is done by hand."""
+    plan = make_plan(answer.report, PlanOptions())
+    allowed = make_plan(answer.report, PlanOptions(allow_lossy=True))
+    planned = _slugs(step.slug for step in plan.steps)
+    lossy = [slug for slug in _slugs(step.slug for step in allowed.steps) if slug not in planned]
+    repair = f"hermes-dbtools repair{place.database} --select "
+    if planned:
+        yield Command(repair + ",".join(planned), "what would be changed (nothing is written)")
+    if lossy:
+        yield Command(f"{repair}{','.join(lossy)} --allow-lossy", "the same, for what drops rows or values")
+    if plan.skipped_active and not planned:
+        yield Command(again, "again, when nobody uses the session any more")
+    for slug in _by_hand(answer, plan, (*planned, *lossy)):
+        yield Command(f"hermes-dbtools runbook {slug}", "what it means, step by step")
+
+
+def _by_hand(answer: Answer, plan: Plan, done: Sequence[str]) -> list[str]:
+    grave = {one.slug for one in answer.about if one.severity != "note"}
+    left = _slugs([*(one.slug for one in plan.skipped), *(one.slug for one in plan.skipped_active)])
+    return [slug for slug in left if slug in grave and slug not in done][:MOST]
+
+
+def _elsewhere(place: Place, sessions: Iterable[Seen]) -> Iterator[Command]:
+    """What to do for sessions that are not in the file."""
+    lost = [one.place for one in sessions if not one.place.row]
+    for one in [one for one in lost if one.transcripts and not one.deleted][:MOST]:
+        yield Command(
+            f"hermes-dbtools sessions rebuild{place.option} {_id(one.id)}",
+            "what a rebuild from its transcript would add (nothing is written)",
+        )
+    for one in [one for one in lost if one.profiles][:MOST]:
+        for other in _files(place.home, one.profiles):
+            yield Command(
+                f"hermes-dbtools explain {other} {_id(one.id)}", "the same question, of that profile"
+            )
+
+
+def _files(home: Home, profiles: Sequence[str]) -> list[str]:
+    """The files of other profiles by their names."""
+    try:
+        others = other_profiles(home)
+    except CouldNotLook:
+        return []
+    return [shell_word(path_text(other.database)) for other in others if other.profile in profiles][:1]
+
+
+def _slugs(slugs: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(slugs))
+
+
+def _id(word: str) -> str:
+    return f"-- {shlex.quote(word)}" if word.startswith("-") else shlex.quote(word)

@@ -1,0 +1,177 @@
+"""Read a log of any length and say which failures of the store it holds, how often, when and of which sessions.
+
+Keeps kinds, ids and times and no text; memory does not grow with the log.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from ..model import UsageError
+from ..shown import shown
+from .failures import Failure, Failures, failures
+from .log_lines import Entry, entry_of, has_time, seconds
+
+BLOCK = 1024 * 1024
+LONGEST = 64 * 1024
+"""Bytes of a line that are looked at, and how far above a line its entry may begin."""
+
+MOST_IDS = 100
+"""Sessions of one log that are looked up, the first ones; the others are counted."""
+
+TOGETHER = 60.0
+"""Seconds for which what follows damage may be a consequence of it."""
+
+BOMS = (b"\xff\xfe", b"\xfe\xff")
+GZIP = b"\x1f\x8b"
+
+
+@dataclass(slots=True)
+class Seen:
+    """All lines of one kind. Times are as the log has them, '' where it has none."""
+
+    failure: Failure
+    count: int = 0
+    first: str = ""
+    last: str = ""
+    follows: str = ""
+    statements: dict[str, int] = field(default_factory=dict)
+    ids: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class LogReading:
+    """What a log holds: kinds in the order in which they first came, and the sessions that their lines name."""
+
+    name: str
+    bytes: int = 0
+    kinds: dict[str, Seen] = field(default_factory=dict)
+    ids: dict[str, int] = field(default_factory=dict)
+    more_ids: int = 0
+    _primary: tuple[str, float | None] | None = None
+
+    def add(self, entry: Entry) -> None:
+        """Count one line."""
+        seen = self.kinds.setdefault(entry.failure.kind, Seen(entry.failure))
+        seen.count += 1
+        seen.first = seen.first or entry.time
+        seen.last = entry.time or seen.last
+        if entry.statement:
+            seen.statements[entry.statement] = seen.statements.get(entry.statement, 0) + 1
+        for one in entry.ids:
+            if one in self.ids or len(self.ids) < MOST_IDS:
+                self.ids[one] = self.ids.get(one, 0) + 1
+                seen.ids[one] = seen.ids.get(one, 0) + 1
+            else:
+                self.more_ids += 1
+        self._connect(seen, entry)
+
+    def _connect(self, seen: Seen, entry: Entry) -> None:
+        moment = seconds(entry.time)
+        if entry.failure.primary:
+            self._primary = (entry.failure.kind, moment)
+        elif entry.failure.secondary and not seen.follows and self._primary is not None and seen.count == 1:
+            kind, before = self._primary
+            undated = moment is None and before is None
+            if undated or (moment is not None and before is not None and 0 <= moment - before <= TOGETHER):
+                seen.follows = kind
+
+
+def read_log(name: str, stdin: BinaryIO | None = None) -> LogReading:
+    """Read a log file, or `stdin` where it is given. Raises UsageError for what is no log."""
+    if stdin is not None:
+        return _read(LogReading("stdin"), stdin)
+    try:
+        handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{shown(name)}: {_reason(error)}") from None
+    with os.fdopen(handle, "rb") as file:
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISDIR(mode):
+            raise UsageError(f"{shown(name)}: a folder, not a log; name one of its files")
+        if not stat.S_ISREG(mode):
+            raise UsageError(
+                f"{shown(name)}: no regular file; give it on standard input: … | hermes-dbtools explain"
+            )
+        return _read(LogReading(Path(name).name), file)
+
+
+def _read(reading: LogReading, file: BinaryIO) -> LogReading:
+    kinds = failures()
+    words = tuple(word.encode() for word in kinds.words)
+    owner = b""
+    try:
+        for block in _blocks(file):
+            if reading.bytes == 0:
+                _refuse_other_things(reading.name, block)
+            reading.bytes += len(block)
+            owner = _look(reading, block, words, kinds, owner)
+    except OSError as error:
+        raise UsageError(f"{shown(reading.name)}: {_reason(error)}") from None
+    if not reading.bytes:
+        raise UsageError(f"{shown(reading.name)}: empty; nothing can be said of it")
+    return reading
+
+
+def _blocks(file: BinaryIO) -> Iterator[bytes]:
+    """Whole lines, about a block at a time; a line without an end is cut."""
+    while block := file.read(BLOCK):
+        yield block if block.endswith(b"\n") else block + file.readline(LONGEST)
+
+
+def _look(
+    reading: LogReading, block: bytes, words: tuple[bytes, ...], kinds: Failures, owner: bytes
+) -> bytes:
+    """Count what a block holds; returns its last line with a time, which the next block may go on from."""
+    lower = block.lower()
+    for start in _starts(lower, words):
+        end = block.find(b"\n", start)
+        end = min(len(block) if end < 0 else end, start + LONGEST)
+        line = block[start:end]
+        above = line if has_time(line) else _line_above(block, start) or owner
+        entry = entry_of(line, lower[start:end], above or line, kinds)
+        if entry is not None:
+            reading.add(entry)
+    return _line_above(block, len(block)) or owner
+
+
+def _starts(lower: bytes, words: tuple[bytes, ...]) -> list[int]:
+    """Where the lines begin that hold one of the words, in order."""
+    starts: set[int] = set()
+    for word in words:
+        place = lower.find(word)
+        while place >= 0:
+            starts.add(lower.rfind(b"\n", 0, place) + 1)
+            end = lower.find(b"\n", place)
+            place = lower.find(word, end) if end >= 0 else -1
+    return sorted(starts)
+
+
+def _line_above(block: bytes, place: int) -> bytes:
+    """The last line with a time that begins before a place of a block, b'' where none is near."""
+    end = place
+    while end > 0 and place - end < LONGEST:
+        start = block.rfind(b"\n", 0, end - 1) + 1
+        line = block[start : min(end, start + LONGEST)]
+        if has_time(line):
+            return line
+        end = start
+    return b""
+
+
+def _refuse_other_things(name: str, block: bytes) -> None:
+    if block.startswith(GZIP):
+        raise UsageError(f"{shown(name)}: compressed; zcat it and give it on standard input")
+    if block.startswith(BOMS):
+        raise UsageError(f"{shown(name)}: UTF-16; convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8")
+    if b"\0" in block[:4096]:
+        raise UsageError(f"{shown(name)}: holds NUL bytes and is no text; name a log")
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (getattr(error, "strerror", None) or str(error)).lower()
