@@ -1,0 +1,1 @@
+"""What changed between two states of one store, as before and after an upgrade; opens both for reading only."""

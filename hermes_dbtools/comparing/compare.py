@@ -1,0 +1,166 @@
+"""Compare two states of one store, as before and after an upgrade; changes nothing in either."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import apsw
+
+from .. import database, queries
+from ..home import Home
+from ..model import CouldNotLook, Severity
+from ..shape import Shape, read_shape
+from ..shown import shown
+from ..sizes import path_text
+from ..structure import check_structure
+from .conversions import Upgrade
+from .damages import Damages, new_damage
+from .model import Comparison, OutOfView, ShapeChanges, Side, TableComparison
+from .rows import FILE
+from .shapes import shape_changes
+from .tables import compare_table
+from .views import out_of_view
+
+Progress = Callable[[str], None]
+
+BETWEEN_SIGNALS = 100_000
+"""Steps of SQLite's machine after which Python may look for a signal."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompareOptions:
+    """How to compare. `damage`: also look for damage that is new. `fail_on` is about that damage; `now` is epoch seconds."""
+
+    damage: bool = True
+    fail_on: Severity | None = Severity.ERROR
+    now: float = field(default_factory=time.time)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """What the rows and the schema of both files say."""
+
+    before: Side
+    after: Side
+    tables: tuple[TableComparison, ...]
+    shape: ShapeChanges
+    out_of_view_count: int
+    out_of_view: tuple[OutOfView, ...]
+    blind: tuple[str, ...]
+
+
+def compare(
+    before: Home, after: Home, options: CompareOptions | None = None, progress: Progress = lambda _word: None
+) -> Comparison:
+    """Compare two stores. Raises CouldNotLook where one of them cannot be read or is no Hermes store."""
+    options = options or CompareOptions()
+    if _same_file(before, after):
+        side = database.read(after.database, lambda reading: _side(reading, _opened(reading)))
+        return Comparison(side, side, True, (), ShapeChanges(), 0, (), (), (), 0)
+
+    def look(earlier: database.Reading) -> _Rows:
+        return database.read(after.database, lambda later: _look(earlier, later, progress))
+
+    rows = database.read(before.database, look)
+    damages = Damages((), ())
+    if options.damage:
+        damages = new_damage(before.database, after, options.now, progress)
+    blind = (*rows.blind, *damages.blind)
+    return Comparison(
+        rows.before,
+        rows.after,
+        False,
+        rows.tables,
+        rows.shape,
+        rows.out_of_view_count,
+        rows.out_of_view,
+        damages.new,
+        blind,
+        _exit_code(rows.tables, damages, options.fail_on, blind=bool(blind)),
+    )
+
+
+def _look(earlier: database.Reading, later: database.Reading, progress: Progress) -> _Rows:
+    before, after = _opened(earlier), _opened(later)
+    first, last = (earlier.connection, before), (later.connection, after)
+    upgrade = Upgrade(before, after, later.connection)
+    damaged = {
+        **dict.fromkeys(_damaged(first, progress), "before"),
+        **dict.fromkeys(_damaged(last, progress), "after"),
+    }
+    tables = []
+    for name in sorted({*before.canonical_tables, *after.canonical_tables}):
+        progress(name)
+        if name in damaged:
+            reason = f"its pages are damaged {damaged[name]} (HDB002)"
+            tables.append(TableComparison(name, "could-not-look", reason))
+        else:
+            tables.append(compare_table(first, last, upgrade, name))
+    blind = [f"{table.table}: {table.reason}" for table in tables if table.status == "could-not-look"]
+    progress("the lists of sessions")
+    count = 0
+    gone: tuple[OutOfView, ...] = ()
+    try:
+        count, gone = out_of_view(first, last)
+    except (apsw.Error, UnicodeDecodeError) as error:
+        blind.append(f"the lists of sessions: {type(error).__name__}: {error}")
+    return _Rows(
+        _side(earlier, before),
+        _side(later, after),
+        tuple(tables),
+        shape_changes(before, after),
+        count,
+        gone,
+        tuple(blind),
+    )
+
+
+def _damaged(file: tuple[apsw.Connection, Shape], progress: Progress) -> frozenset[str]:
+    """Tables whose rows cannot be relied on: a page that is passed over would read as rows that are lost."""
+    return check_structure(*file, lambda table: progress(f"structure of {table}")).tables
+
+
+def _opened(reading: database.Reading) -> Shape:
+    """The shape of an open file whose rows can be compared. Raises CouldNotLook where they cannot."""
+    path = reading.state.path
+    if not reading.rows_trusted:
+        raise CouldNotLook(
+            f"{shown(path)}: rows of this file cannot be relied on; next: hermes-dbtools runbook split-wal"
+        )
+    # Only between two statements Python sees Ctrl-C; one statement may take minutes on a slow disk.
+    reading.connection.set_progress_handler(lambda: False, BETWEEN_SIGNALS)
+    try:
+        shape = read_shape(reading.connection)
+        ((encoding,),) = reading.connection.execute(queries.statement(FILE, "encoding"))
+    except CouldNotLook as error:
+        raise CouldNotLook(f"{shown(path)}: {error}; name a state.db or a Hermes home") from None
+    except (apsw.Error, UnicodeDecodeError) as error:
+        raise CouldNotLook(
+            f"{shown(path)}: the schema cannot be read ({error}); next: hermes-dbtools scan"
+        ) from None
+    if encoding != "UTF-8":
+        raise CouldNotLook(f"{shown(path)}: its text is {encoding}; stores are UTF-8")
+    return shape
+
+
+def _side(reading: database.Reading, shape: Shape) -> Side:
+    return Side(path_text(reading.state.path), reading.state.size, shape.summary())
+
+
+def _same_file(before: Home, after: Home) -> bool:
+    try:
+        return before.database.samefile(after.database)
+    except OSError:
+        return False
+
+
+def _exit_code(
+    tables: tuple[TableComparison, ...], damages: Damages, fail_on: Severity | None, *, blind: bool
+) -> int:
+    if any(table.lost for table in tables):
+        return 1
+    if fail_on is not None and any(Severity[new.severity.upper()] >= fail_on for new in damages.new):
+        return 1
+    return 3 if blind else 0
