@@ -6,6 +6,7 @@ from tabulate import tabulate
 
 from . import queries
 from .damage import REGISTRY
+from .report.setting import Rule
 from .selection import find_class
 from .sizes import answers_text
 
@@ -31,6 +32,24 @@ def entry(word: str) -> str:
         lines += ["", heading, "-" * len(heading), body]
     lines += ["", f"next:  hermes-dbtools runbook {damage.slug}"]
     return "\n".join(lines) + "\n"
+
+
+def rules() -> dict[str, Rule]:
+    """The classes by code as the formats of a report show them."""
+    return {
+        d.code: Rule(
+            d.code,
+            d.slug,
+            d.family,
+            d.severity.word,
+            d.safety.value,
+            d.answers,
+            d.title,
+            d.sections["What it means"],
+            d.sections["Repair"],
+        )
+        for d in REGISTRY
+    }
 
 
 def runbooks() -> str:

@@ -11,7 +11,7 @@ import re
 import stat
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,9 @@ SIDECARS = ("-wal", "-shm", "-journal")
 PENDING_BYTE = 0x40000000
 LOCK_RANGE = 512
 """SQLite's lock bytes: PENDING, RESERVED and the 510 SHARED ones follow each other."""
+
+_FELLOWS: set[int] = set()
+"""Fellow processes of one scan; empty in every process that writes."""
 
 _DELETED = " (deleted)"
 _LOCK = re.compile(r"(READ|WRITE) +(-?\d+) +([0-9a-f]+):([0-9a-f]+):(\d+) ")
@@ -53,8 +56,13 @@ class _Targets:
     locks: frozenset[tuple[int, int, int]]
 
 
+def also_ours(pids: Iterable[int]) -> None:
+    """Say, in a process that only reads, which others do the same scan: as little as itself they hold a file against it."""
+    _FELLOWS.update(pids)
+
+
 def find_holders(database: Path) -> Holders:
-    """The processes, this one excluded, that have `database` (a real path) or one of its sidecars open.
+    """The processes, this one and its fellows excluded, that have `database` (a real path) or one of its sidecars open.
 
     Linux: `/proc/locks` and the descriptors of each process; elsewhere psutil. An unreadable process of
     the file owner's user counts as a holder when its program could be one that opens stores, for nothing
@@ -70,7 +78,7 @@ def lock_owners(database: Path, *, writing: bool = False) -> tuple[Holder, ...]:
     """The processes that hold a lock on the database file itself, or only a write lock; empty off Linux."""
     targets = _targets(database, sidecars=())
     pids = {pid for pid, kind in _locks(targets) if kind == "WRITE" or not writing}
-    return tuple(Holder(pid, command_name(pid)) for pid in sorted(pids - {os.getpid()}) if pid > 0)
+    return tuple(Holder(pid, command_name(pid)) for pid in sorted(pids - _ours()) if pid > 0)
 
 
 def lock_probe(descriptor: int) -> int | None:
@@ -87,7 +95,11 @@ def lock_probe(descriptor: int) -> int | None:
     wanted = struct.pack(layout, fcntl.F_WRLCK, os.SEEK_SET, PENDING_BYTE, LOCK_RANGE, 0)
     answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, wanted)
     kind, _whence, _start, _length, pid = struct.unpack(layout, answer)
-    return None if kind == fcntl.F_UNLCK else max(pid, 0)
+    return None if kind == fcntl.F_UNLCK or pid in _FELLOWS else max(pid, 0)
+
+
+def _ours() -> set[int]:
+    return {os.getpid(), *_FELLOWS}
 
 
 def _targets(database: Path, sidecars: tuple[str, ...] = SIDECARS) -> _Targets:
@@ -140,7 +152,7 @@ def _locks(targets: _Targets) -> Iterator[tuple[int, str]]:
 
 
 def _from_proc(targets: _Targets) -> Holders:
-    own = {os.getpid(), *_numbered(Path("/proc/self/task"))}
+    own = {*_ours(), *_numbered(Path("/proc/self/task"))}
     owners = {pid for pid, _kind in _locks(targets)} - own
     names = {pid: command_name(pid) for pid in owners if pid > 0}
     deleted: set[int] = set()
@@ -218,7 +230,7 @@ def from_psutil(database: Path) -> Holders:
     found: list[Holder] = []
     uninspected = 0
     for process in psutil.process_iter():
-        if process.pid == os.getpid():
+        if process.pid in _ours():
             continue
         try:
             if any(os.path.realpath(opened.path) in wanted for opened in process.open_files()):

@@ -9,11 +9,19 @@ from typing import Any
 
 import msgspec
 
+from .baseline import BaselineDocument
 from .documents import PlanDocument
+from .merging import MergedDocument
 from .model import Receipt
 from .report_document import ReportDocument
 
-TYPES: dict[str, type[msgspec.Struct]] = {"report": ReportDocument, "plan": PlanDocument, "receipt": Receipt}
+TYPES: dict[str, type[msgspec.Struct]] = {
+    "report": ReportDocument,
+    "plan": PlanDocument,
+    "receipt": Receipt,
+    "baseline": BaselineDocument,
+    "merged-report": MergedDocument,
+}
 """The documents by the last word of their `format`."""
 
 

@@ -85,11 +85,14 @@ def home_option(function: F) -> F:
     )
 
 
+def formats(*names: str) -> Callable[[F], F]:
+    """--format, of these; the first one is the default."""
+    return click.option("--format", "format_", type=click.Choice(names), default=names[0], show_default=True)
+
+
 def format_option(function: F) -> F:
-    """--format, as the commands of this release have it."""
-    return click.option(
-        "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True
-    )(function)
+    """--format, as most commands have it."""
+    return formats("table", "json")(function)
 
 
 def writable(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
@@ -121,15 +124,16 @@ def as_given(ctx: click.Context, leave_out: Collection[str] = ()) -> str:
 
 
 def write(text: str | bytes, output: str | None = None) -> None:
-    """Write an answer to stdout, or to a file. Raises UsageError when the file cannot be written."""
+    """Write an answer to stdout, or to a file, whole or not at all. Raises UsageError when the file cannot be written."""
     from ..model import UsageError
+    from ..replacing import replace_content
 
     data = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
     if output is None or output == "-":
         _to_stdout(data)
         return
     try:
-        Path(output).write_bytes(data)
+        replace_content(output, data)
     except (OSError, ValueError) as error:
         raise UsageError(f"{output}: {getattr(error, 'strerror', None) or error}") from None
 

@@ -8,13 +8,16 @@ from .options import (
     SCAN_CODES,
     Progress,
     epilog,
-    format_option,
+    formats,
     home_option,
     selection,
     severity,
     writable,
     write,
 )
+
+FORMATS = ("table", "json", "junit", "sarif", "github", "markdown", "prometheus")
+DOCUMENTS = ("report", "plan", "receipt", "baseline", "merged-report")
 
 
 @click.command("scan", epilog=epilog(SCAN_CODES, "hermes-dbtools scan ~/.hermes --select references,lineage"))
@@ -28,15 +31,28 @@ from .options import (
 @click.option(
     "--pause-writers", is_flag=True, help="Let writers of a rollback-journal file wait for one whole copy."
 )
-@format_option
+@click.option(
+    "-j", "--jobs", type=click.IntRange(min=1), default=1, metavar="N", help="Databases to look at at a time."
+)
+@click.option(
+    "--baseline", metavar="FILE", help="Findings that are accepted: shown, and not counted for --fail-on."
+)
+@click.option(
+    "--update-baseline",
+    is_flag=True,
+    help="Enter what counts now, drop what is not there any more; reasons and dates stay.",
+)
+@formats(*FORMATS)
 @click.option(
     "--output", metavar="FILE", callback=writable, help="Write the report there instead of to stdout."
 )
+@click.option("--quiet", is_flag=True, help="Print nothing on stdout when the exit code is 0.")
 @click.option("--verbose", is_flag=True, help="List every finding.")
 @click.option("--timings", is_flag=True, help="Seconds per class and for the structural check.")
+@click.option("--host", default="", metavar="NAME", help="A name for the report to carry, for report merge.")
 @click.option(
     "--json-schema",
-    type=click.Choice(["report", "plan", "receipt"]),
+    type=click.Choice(DOCUMENTS),
     help="Print the JSON Schema of a document instead of scanning.",
 )
 def command(
@@ -48,32 +64,36 @@ def command(
     fail_on: str,
     deep: bool,
     pause_writers: bool,
+    jobs: int,
+    baseline: str | None,
+    update_baseline: bool,
     format_: str,
     output: str | None,
+    quiet: bool,
     verbose: bool,
     timings: bool,
+    host: str,
     json_schema: str | None,
 ) -> None:
     """Diagnose databases; changes nothing.
 
     Says what is damaged, how badly, and what to run next.
     """
-    from .. import documents, engine, schemas
-    from ..report import table
-    from ..scanning import ScanOptions, scan
+    from .. import documents, schemas
+    from ..diagnosing import Request, diagnose, rendered
+    from ..scanning import ScanOptions
     from ..targets import scan_targets
 
     if json_schema is not None:
         write(documents.encode(schemas.json_schema(json_schema)), output)
         return
-    targets = scan_targets(databases, home, all_profiles=all_profiles)
     options = ScanOptions(
         select=select, ignore=ignore, deep=deep, pause_writers=pause_writers, fail_on=severity(fail_on)
     )
+    targets = scan_targets(databases, home, all_profiles=all_profiles)
+    request = Request(targets, options, jobs, baseline, update_baseline, host)
     with Progress() as progress:
-        report = scan(targets, options, progress)
-    if format_ == "json":
-        write(documents.encode(documents.report_document(report, engine.versions(), timings=timings)), output)
-    else:
-        write(table.scan_text(report, verbose=verbose, timings=timings), output)
+        report = diagnose(request, progress)
+    if output is not None or not quiet or report.exit_code:
+        write(rendered(report, request, format_, verbose=verbose, timings=timings), output)
     raise SystemExit(report.exit_code)

@@ -5,39 +5,55 @@ The first line says what the file is, the last lines say what to do next. Ids ar
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import PurePath
 
 from tabulate import tabulate
 
-from ..model import DatabaseReport, Plan, Receipt, Report, Result, Severity, Status, Step
+from ..model import (
+    BaselineEntry,
+    BaselineUse,
+    DatabaseReport,
+    Plan,
+    Receipt,
+    Report,
+    Result,
+    Severity,
+    Status,
+    Step,
+)
 from ..plan import FIRST, totals
 from ..shown import one_line, shell_word
 from ..sizes import answers_text, moment_text, short, size_text
+from .outcomes import accepted_text, blind_text, file_text, found_text, outcomes, summary
 
 PLAIN = "plain"
+ACCEPTED = "accepted"
 COUNTERS = "sqlite_sequence"
 """SQLite's own counters of ids: a repair only ever raises one, and an undo leaves it raised."""
 
 
 def scan_text(report: Report, *, verbose: bool = False, timings: bool = False) -> str:
     """The report of a scan; `verbose` lists every kept finding, `timings` adds seconds per class."""
-    return "\n".join(_database(d, verbose=verbose, timings=timings) for d in report.databases)
+    parts = [_database(d, verbose=verbose, timings=timings) for d in report.databases]
+    return "\n".join([*parts, *baseline_text(report.baseline)])
+
+
+def baseline_text(use: BaselineUse | None) -> list[str]:
+    """What the baseline does not cover any more; nothing where it covers what it says."""
+    if use is None:
+        return []
+    file = one_line(use.file)
+    lines = [f"{file}: {_entry(entry)} expired on {entry.expires} and counts again" for entry in use.expired]
+    lines += [f"{file}: {_entry(entry)} is not there any more" for entry in use.unused]
+    return ["\n".join(lines) + "\n"] if lines else []
 
 
 def headline(database: DatabaseReport) -> str:
     """What the file is, in one line."""
     name = one_line(PurePath(database.path).name)
-    parts = [f"{name} · {size_text(database.size)}"]
-    if database.shape is not None:
-        number = database.shape.schema_version
-        known = "" if database.shape.known else " (newer than known: report only)"
-        parts.append(
-            f"schema {'unknown' if number is None else number}, {database.shape.search_layout} search{known}"
-        )
-        parts.append("WAL" if database.journal_mode == "wal" else "rollback journal")
+    parts = [name, file_text(database)]
     if database.holders:
         parts.append(f"held by {_holders(database)}")
     if database.uninspected_processes:
@@ -73,7 +89,7 @@ def plan_text(
     if verbose:
         lines += ["", *(one_line(f"  {step.code} {step.key}: {step.title}") for step in plan.steps)]
     lines += _skipped_lines(plan, verbose=verbose)
-    if blind := _blind(database.results):
+    if blind := blind_text(outcomes(database.results)):
         lines += ["", f"nothing is known of {blind}"]
     return "\n".join(lines) + "\n"
 
@@ -122,7 +138,7 @@ def rehearsal_text(changed: Mapping[str, int]) -> str:
 
 def leftover_text(database: DatabaseReport, plan: Plan) -> str:
     """What is still there after a repair: what the plan skipped, and what is found now and was not skipped."""
-    lines = [f"after: {_summary(database.results)}"]
+    lines = [f"after: {summary(database.results)}"]
     lines += _skipped_lines(plan, verbose=False)[1:]
     named = {item.slug for item in plan.skipped} | {item.slug for item in plan.skipped_active}
     lines += [
@@ -187,22 +203,31 @@ def _database(database: DatabaseReport, *, verbose: bool, timings: bool) -> str:
     lines = [headline(database), ""]
     damaged = sorted(
         (result for result in database.results if result.status is Status.DAMAGED),
-        key=lambda result: (-result.severity, result.code),
+        key=lambda result: (not result.counts, -result.severity, result.code),
     )
     if damaged:
-        rows = [[r.severity.word, r.code, r.slug, r.found, answers_text(r.answers)] for r in damaged]
+        rows = [
+            [
+                r.severity.word if r.counts else ACCEPTED,
+                r.code,
+                r.slug,
+                found_text(r),
+                answers_text(r.answers),
+            ]
+            for r in damaged
+        ]
         headers = ["severity", "code", "damage", "found", "repair"]
         lines += [_indent(tabulate(rows, headers, tablefmt=PLAIN, disable_numparse=True)), ""]
     if verbose:
         lines += _findings(damaged)
     if timings:
         lines += _timings(database)
-    lines.append(_summary(database.results))
+    lines.append(summary(database.results))
     if live := len(database.live):
         lines.append(
             f"{live} live {'session is' if live == 1 else 'sessions are'} left alone by every repair"
         )
-    lines += _next(database, damaged)
+    lines += _next(database, [result for result in damaged if result.counts])
     return "\n".join(lines) + "\n"
 
 
@@ -210,7 +235,7 @@ def _findings(damaged: Iterable[Result]) -> list[str]:
     lines: list[str] = []
     for result in damaged:
         lines += [
-            one_line(f"  {f.severity.word:8}{f.code}  {f.table} {f.key}: {f.message}")
+            one_line(f"  {f.severity.word:8}{f.code}  {f.table} {f.key}: {f.message}{accepted_text(f)}")
             for f in result.findings
         ]
         if result.truncated:
@@ -218,42 +243,14 @@ def _findings(damaged: Iterable[Result]) -> list[str]:
     return [*lines, ""] if lines else []
 
 
+def _entry(entry: BaselineEntry) -> str:
+    return one_line(f"{entry.code} {entry.table} {short(entry.key)} of {entry.database}")
+
+
 def _timings(database: DatabaseReport) -> list[str]:
     rows = [["structure", f"{database.gate_seconds:.4f}"]]
     rows += [[result.slug, f"{result.seconds:.4f}"] for result in database.results if result.seconds]
     return [_indent(tabulate(rows, ["check", "seconds"], tablefmt=PLAIN, disable_numparse=True)), ""]
-
-
-def _summary(results: Sequence[Result]) -> str:
-    damaged = [result for result in results if result.status is Status.DAMAGED]
-    parts = []
-    for severity in (Severity.ERROR, Severity.WARNING, Severity.NOTE):
-        if count := sum(result.severity is severity for result in damaged):
-            parts.append(f"{count} {severity.word}{'s' if count > 1 else ''}")
-    found = ", ".join(parts) or "nothing found"
-    counts = [found]
-    for status, word in (
-        (Status.CLEAN, "clean"),
-        (Status.NOT_APPLICABLE, "not applicable"),
-    ):
-        if count := sum(result.status is status for result in results):
-            counts.append(f"{count} {word}")
-    skipped = Counter(result.reason for result in results if result.status is Status.SKIPPED)
-    counts.extend(f"{count} {reason}" for reason, count in sorted(skipped.items(), reverse=True))
-    if blind := _blind(results):
-        counts.append(f"could not look at {blind}")
-    return " · ".join(counts)
-
-
-def _blind(results: Sequence[Result]) -> str:
-    """The classes that could not look, and why, or ''."""
-    blind = [result for result in results if result.status is Status.COULD_NOT_LOOK]
-    if not blind:
-        return ""
-    reasons = list(dict.fromkeys(one_line(result.reason) for result in blind))
-    who = ", ".join(result.code for result in blind[:4]) + (", …" if len(blind) > 4 else "")
-    more = "; …" if len(reasons) > 2 else ""
-    return f"{len(blind)} ({who}: {'; '.join(reasons[:2])}{more})"
 
 
 def _holders(database: DatabaseReport) -> str:

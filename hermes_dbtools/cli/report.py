@@ -1,0 +1,39 @@
+"""`hermes-dbtools report`: what is done with reports once they are made; scans nothing."""
+
+from __future__ import annotations
+
+import click
+
+from .options import epilog, format_option, writable, write
+
+CODES = {
+    0: "nothing at or above the --fail-on of the scans",
+    1: "a report has findings",
+    2: "usage, or a file that is no report",
+    3: "a scan could not look",
+}
+EXAMPLE = "hermes-dbtools report merge ~/reports/web1.json ~/reports/web2.json"
+
+
+@click.group("report", epilog=epilog(CODES, EXAMPLE))
+def command() -> None:
+    """Put JSON reports of many hosts together."""
+
+
+@command.command("merge", epilog=epilog(CODES, EXAMPLE))
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@format_option
+@click.option(
+    "--output", metavar="OUTPUT", callback=writable, help="Write the report there instead of to stdout."
+)
+def merge(files: tuple[str, ...], format_: str, output: str | None) -> None:
+    """Put reports of `scan --format json` into one.
+
+    A host is called what `scan --host` said, else what its file is called.
+    """
+    from .. import documents, merging
+    from ..report.merged import merged_text
+
+    merged = merging.merge(files)
+    write(documents.encode(merged.document) if format_ == "json" else merged_text(merged), output)
+    raise SystemExit(merged.document.exit_code)
