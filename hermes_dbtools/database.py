@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from .connections import checkpoint_passive, open_for_repair, open_private
 from .copies import WrittenTooOften, copy_database, private_copy
-from .file_marks import Moved
+from .file_marks import Moved, sidecar
 from .file_state import FileState, examine
 from .holders import Holders
 from .model import CouldNotLook
@@ -37,6 +37,7 @@ __all__ = [
     "problem_line",
     "read",
     "repair_lock",
+    "sidecar",
     "verify_copy",
     "verify_file",
 ]

@@ -1,0 +1,1 @@
+"""Whole copies of a store: made, listed, and put back into its place."""
