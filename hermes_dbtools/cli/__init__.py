@@ -8,7 +8,7 @@ import click
 
 from .options import epilog
 
-COMMANDS = ("scan", "repair", "history", "undo", "explain", "sessions", "compare", "space", "checks", "runbook", "demo")
+COMMANDS = ("scan", "report", "repair", "history", "undo", "explain", "sessions", "compare", "space", "checks", "runbook", "demo")
 """Every command in the order of the help; each is the module of its name. Its line is the first of its docstring."""
 
 
