@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .apply import apply_plan
+    from .fixtures.api import make_fixture
     from .plan import make_plan
     from .scanning import scan
     from .sessions.api import Deletion, SessionActive, delete_sessions
@@ -25,6 +26,7 @@ __all__ = [
     "__version__",
     "apply_plan",
     "delete_sessions",
+    "make_fixture",
     "make_plan",
     "scan",
     "undo",
@@ -35,6 +37,7 @@ _PLACES = {
     "SessionActive": ".sessions.api",
     "apply_plan": ".apply",
     "delete_sessions": ".sessions.api",
+    "make_fixture": ".fixtures.api",
     "make_plan": ".plan",
     "scan": ".scanning",
     "undo": ".undoing",

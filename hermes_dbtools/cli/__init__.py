@@ -8,7 +8,22 @@ import click
 
 from .options import epilog
 
-COMMANDS = ("scan", "report", "repair", "history", "undo", "explain", "sessions", "compare", "space", "checks", "runbook", "demo")
+COMMANDS = (
+    "scan",
+    "report",
+    "repair",
+    "history",
+    "undo",
+    "explain",
+    "sessions",
+    "compare",
+    "space",
+    "backup",
+    "checks",
+    "runbook",
+    "fixture",
+    "demo",
+)
 """Every command in the order of the help; each is the module of its name. Its line is the first of its docstring."""
 
 

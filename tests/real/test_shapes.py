@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from hermes_dbtools.fixtures.shapes import PARTS, SHAPES, script
+from hermes_dbtools.fixtures.names import PARTS, SHAPES
+from hermes_dbtools.fixtures.shapes import script
 from tests.real.wheels import wheel
 from tests.shapes.describe import describe
 from tests.shapes.engines import Step, run

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from hermes_dbtools.fixtures.bulk import Bulk, bulk_steps
 from hermes_dbtools.fixtures.healthy import healthy
+from hermes_dbtools.fixtures.names import PARTS
 from hermes_dbtools.fixtures.rows import Filled, insert_steps
-from hermes_dbtools.fixtures.shapes import PARTS, empty_steps, script
+from hermes_dbtools.fixtures.shapes import empty_steps, script
 from tests.shapes.engines import Bindings, Engine, Row, Step, run
 
 __all__ = ["PARTS", "SHAPES", "columns", "execute", "execute_many", "fill", "fill_many", "make", "script"]
