@@ -90,15 +90,19 @@ def read_log(name: str, stdin: BinaryIO | None = None) -> LogReading:
         handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         raise UsageError(f"{shown(name)}: {_reason(error)}") from None
-    with os.fdopen(handle, "rb") as file:
-        mode = os.fstat(handle).st_mode
-        if stat.S_ISDIR(mode):
-            raise UsageError(f"{shown(name)}: a folder, not a log; name one of its files")
-        if not stat.S_ISREG(mode):
-            raise UsageError(
-                f"{shown(name)}: no regular file; give it on standard input: … | hermes-dbtools explain"
-            )
+    with os.fdopen(_regular(handle, name), "rb") as file:
         return _read(LogReading(Path(name).name), file)
+
+
+def _regular(handle: int, name: str) -> int:
+    """The handle, of a regular file. Raises UsageError for anything else."""
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISREG(mode):
+        return handle
+    os.close(handle)
+    if stat.S_ISDIR(mode):
+        raise UsageError(f"{shown(name)}: a folder, not a log; name one of its files")
+    raise UsageError(f"{shown(name)}: no regular file; give it on standard input: … | hermes-dbtools explain")
 
 
 def _read(reading: LogReading, file: BinaryIO) -> LogReading:
