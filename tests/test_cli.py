@@ -420,7 +420,7 @@ SETTLED: tuple[tuple[str, str], ...] = (
     (r"^((?:next:|     )  hermes-dbtools .*?) {3,}", r"\1   "),
     (r"\d+ not selected", "N not selected"),
     (r'"uninspected_processes": \d+', '"uninspected_processes": 0'),
-    (r"^state\.db · [\d.,]+ [KMG]?B", "state.db · SIZE"),
+    (r"^((?:/FOLDER/.*)?state\.db) · [\d.,]+ [KMG]?B", r"\1 · SIZE"),
     (r'"size": \d+', '"size": 0'),
     (r'"(version|apsw|sqlite)": "[\d.]+"', r'"\1": "N"'),
     (r"\d{8}T\d{6}Z-[0-9a-f]{8}", "RECEIPT"),
@@ -486,6 +486,10 @@ def test_the_help_lists_every_command_in_one_line() -> None:
 def test_every_example_is_a_call_that_is_understood(tmp_path: Path) -> None:
     healthy(tmp_path / ".hermes")
     env = environment(HOME=str(tmp_path))
+    (tmp_path / "reports").mkdir()
+    for host in ("web1", "web2"):
+        report = tmp_path / "reports" / f"{host}.json"
+        assert tool("scan", "--format", "json", "--output", report, env=env).code == 0
     for name in TASKS:
         words = tool(name, "--help").out.splitlines()[-1].split()[1:]
         words = [word.replace("~", str(tmp_path)) for word in words]

@@ -65,7 +65,7 @@ def _sums(merged: Merged) -> str:
     ]
     parts.append(", ".join(found) or "nothing found")
     if summary.accepted:
-        parts.append(f"{summary.accepted:,} accepted")
+        parts.append(f"{summary.accepted:,} {'finding' if summary.accepted == 1 else 'findings'} accepted")
     if summary.could_not_look:
         parts.append(f"could not look {summary.could_not_look:,} times")
     return " · ".join(parts)

@@ -47,7 +47,10 @@ def summary(results: Iterable[Result | ResultDocument]) -> str:
             parts.append(f"{count} {severity}{'s' if count > 1 else ''}")
     counts = [", ".join(parts) or "nothing found"]
     if accepted := sum(one.accepted for one in found):
-        counts = [*([counts[0]] if parts else []), f"{accepted:,} accepted"]
+        counts = [
+            *([counts[0]] if parts else []),
+            f"{accepted:,} {'finding' if accepted == 1 else 'findings'} accepted",
+        ]
     for status, word in (("clean", "clean"), ("not-applicable", "not applicable")):
         if count := sum(one.status == status for one in found):
             counts.append(f"{count} {word}")

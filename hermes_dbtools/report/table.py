@@ -36,7 +36,8 @@ COUNTERS = "sqlite_sequence"
 
 def scan_text(report: Report, *, verbose: bool = False, timings: bool = False) -> str:
     """The report of a scan; `verbose` lists every kept finding, `timings` adds seconds per class."""
-    parts = [_database(d, verbose=verbose, timings=timings) for d in report.databases]
+    several = len(report.databases) > 1
+    parts = [_database(d, verbose=verbose, timings=timings, several=several) for d in report.databases]
     return "\n".join([*parts, *baseline_text(report.baseline)])
 
 
@@ -50,9 +51,9 @@ def baseline_text(use: BaselineUse | None) -> list[str]:
     return ["\n".join(lines) + "\n"] if lines else []
 
 
-def headline(database: DatabaseReport) -> str:
-    """What the file is, in one line."""
-    name = one_line(PurePath(database.path).name)
+def headline(database: DatabaseReport, *, several: bool = False) -> str:
+    """What the file is, in one line; one of `several` is named by its whole path."""
+    name = one_line(database.path if several else PurePath(database.path).name)
     parts = [name, file_text(database)]
     if database.holders:
         parts.append(f"held by {_holders(database)}")
@@ -197,10 +198,10 @@ def _given_back(receipt: Receipt, *, done: bool) -> list[str]:
     return [f"  {count:,} {files} {'put back' if done else 'to put back'}"] if count else []
 
 
-def _database(database: DatabaseReport, *, verbose: bool, timings: bool) -> str:
+def _database(database: DatabaseReport, *, verbose: bool, timings: bool, several: bool) -> str:
     if database.error:
         return f"could not look: {one_line(database.error)}\n"
-    lines = [headline(database), ""]
+    lines = [headline(database, several=several), ""]
     damaged = sorted(
         (result for result in database.results if result.status is Status.DAMAGED),
         key=lambda result: (not result.counts, -result.severity, result.code),
