@@ -6,9 +6,7 @@ one by one, unless one cannot be explained or a refill of the whole index costs 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, Literal
 
 import apsw
@@ -89,6 +87,32 @@ class Upkeep:
         return frozenset(item.index.name for item in self.indexes if item.rule == "stops")
 
 
+class _Weights:
+    """Bytes of messages, each sum read once. State: the sums of one decision, whose touched messages stay the same."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._by_rows: dict[int, int] = {}
+        self._all: int | None = None
+
+    def touched(self, index: str) -> tuple[int, int]:
+        """How many touched entries an index holds and the bytes of their messages."""
+        ((rows, touched),) = run(self._connection, "entry_count", {"index": index})
+        if rows != touched:
+            ((size,),) = run(self._connection, "entry_bytes", {"index": index})
+            return int(rows), int(size)
+        # Every touched message has its entry, as in the other index: the sum is the same.
+        if rows not in self._by_rows:
+            self._by_rows[rows] = int(run(self._connection, "entry_bytes", {"index": index})[0][0])
+        return int(rows), self._by_rows[rows]
+
+    def all_bytes(self) -> int:
+        """The bytes of every message."""
+        if self._all is None:
+            self._all = int(run(self._connection, "total_bytes")[0][0])
+        return self._all
+
+
 def decide(connection: apsw.Connection, shape: Shape, *, default_rule: KnownRule = "stops") -> Upkeep:
     """Say what the change of the messages in `temp.touched_messages` needs; an empty table means `suspend`.
 
@@ -101,9 +125,9 @@ def decide(connection: apsw.Connection, shape: Shape, *, default_rule: KnownRule
     run(connection, "make_entries")
     run(connection, "make_regrouped")
     touched, regrouped = run(connection, "touched")[0]
-    all_bytes = cache(lambda: int(run(connection, "total_bytes")[0][0]))
+    weights = _Weights(connection)
     items = [
-        _decide(connection, index, touched or (regrouped and index.reads_view), default_rule, all_bytes)
+        _decide(connection, index, touched or (regrouped and index.reads_view), default_rule, weights)
         for index in definitions(shape)
     ]
     if sum(item.index.trigram for item in items) > 1:
@@ -119,7 +143,7 @@ def _decide(
     index: SearchIndex,
     touched: object,
     default_rule: KnownRule,
-    all_bytes: Callable[[], int],
+    weights: _Weights,
 ) -> IndexUpkeep:
     if not touched:
         return IndexUpkeep(index, "suspend", "no entry changes")
@@ -135,14 +159,14 @@ def _decide(
         raise Refused(f"the search index {index.name} cannot be kept right: {index.unknown}")
     item = _with_marks(connection, IndexUpkeep(index, "touch", "less changes than stays"))
     list_entries(connection, index)
-    if _refill_is_cheaper(connection, item, all_bytes):
+    if _refill_is_cheaper(connection, item, weights):
         # Before any touched text is read for what it tells: it may be nearly all of the file.
         return rebuilt_anew(connection, item, "less stays than changes", default_rule)
     evidence = find(connection, index, item.head_mark)
     item = replace(item, rule=evidence.rule, tokenizer=index.inline and evidence.stopped)
     if evidence.doubt:
         return rebuilt_anew(connection, item, evidence.doubt, default_rule)
-    if item.tokenizer and _refill_is_cheaper(connection, item, all_bytes):
+    if item.tokenizer and _refill_is_cheaper(connection, item, weights):
         return rebuilt_anew(connection, item, "less stays than changes", default_rule)
     return item
 
@@ -171,16 +195,16 @@ def rebuilt_anew(
     return replace(item, mode="rebuild", reason=reason, rule=rule, tokenizer=False, settings=settings)
 
 
-def _refill_is_cheaper(connection: apsw.Connection, item: IndexUpkeep, all_bytes: Callable[[], int]) -> bool:
+def _refill_is_cheaper(connection: apsw.Connection, item: IndexUpkeep, weights: _Weights) -> bool:
     """Compare a removal through the index with a refill of what stays; what comes costs the same in
     both."""
     kind = "trigram until NUL" if item.tokenizer else item.index.tokenizer
-    rows, size = run(connection, "touched_weight", {"index": item.index.name})[0]
+    rows, size = weights.touched(item.index.name)
     removal = REMOVAL_COST.get(kind, WORD_REMOVAL_COST) * (size + rows * ROW_BYTES)
     stay = (run(connection, "entry_total", parts=names(item.index))[0][0] - rows) * ROW_BYTES
     if removal <= stay:  # true for a handful of rows, and spares reading the whole table to know it
         return False
-    return bool(removal > stay + max(all_bytes() - size, 0))
+    return bool(removal > stay + max(weights.all_bytes() - size, 0))
 
 
 def with_rule_of_new_rows(

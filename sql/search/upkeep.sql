@@ -54,18 +54,18 @@ SELECT CAST(value AS INTEGER) FROM state_meta WHERE key = :key;
 -- What was configured on an index beyond its CREATE text.
 SELECT k, v FROM {config} WHERE k <> 'version' ORDER BY k;
 
--- name: touched_weight
--- How many entries a removal through the index takes out, and the bytes of their messages.
-SELECT COUNT(*),
-       COALESCE(SUM(COALESCE(octet_length(m.content), 0) + COALESCE(octet_length(m.tool_name), 0)
+-- name: entry_bytes
+-- The bytes of the messages whose entries a removal through the index takes out.
+SELECT COALESCE(SUM(COALESCE(octet_length(m.content), 0) + COALESCE(octet_length(m.tool_name), 0)
                     + COALESCE(octet_length(m.tool_calls), 0)), 0)
   FROM temp.search_entries AS e
   LEFT JOIN messages AS m ON m.id = e.id
  WHERE e.index_name = :index;
 
 -- name: entry_count
--- How many touched entries an index holds.
-SELECT COUNT(*) FROM temp.search_entries WHERE index_name = :index;
+-- How many touched entries an index holds, and how many messages are touched.
+SELECT (SELECT COUNT(*) FROM temp.search_entries WHERE index_name = :index),
+       (SELECT COUNT(*) FROM temp.touched_messages);
 
 -- name: touched_count
 -- How many messages are touched.
