@@ -103,7 +103,7 @@ def copy_counted(source: Path, target: Path) -> dict[str, int]:
 def verified(target: Path, counts: Mapping[str, int]) -> database.Verification:
     """Check a copy that must hold so many rows. Raises Refused, and removes the copy, when it is not sound."""
     verification = database.verify_copy(target, search=False)
-    problems = _structural(verification.problems)
+    problems = structural(verification.problems)
     if not problems and dict(verification.rows) == counts:
         return verification
     target.unlink()
@@ -121,17 +121,18 @@ def refuse_damaged_copy(path: Path) -> None:
     _refuse_damage(database.verify_copy(path, search=False).problems)
 
 
+def structural(problems: Iterable[str]) -> list[str]:
+    """Lines of a check that mean damage below the rows: a value that a column should not hold is none."""
+    lines = [line for problem in problems for line in problem.splitlines()]
+    return [line for line in lines if not line.startswith("*** in database") and classify(line) != "value"]
+
+
 def _refuse_damage(lines: Iterable[str]) -> None:
-    if problems := _structural(lines):
+    if problems := structural(lines):
         raise Refused(
             f"the file is structurally damaged, nothing was changed: {problems[0]}; "
             "hermes-dbtools runbook structural-damage"
         )
-
-
-def _structural(problems: Iterable[str]) -> list[str]:
-    lines = [line for problem in problems for line in problem.splitlines()]
-    return [line for line in lines if not line.startswith("*** in database") and classify(line) != "value"]
 
 
 def _copy(reading: database.Reading, target: Path) -> dict[str, int]:

@@ -43,6 +43,7 @@ def opened(home: Home, like: FileState) -> Iterator[Path]:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         _lock(descriptor, folder)
+        _tidy(home, folder)
         yield folder
     finally:
         os.close(descriptor)
@@ -81,7 +82,9 @@ def kept(home: Home) -> tuple[Kept, ...]:
     root = home.dbtools_dir
     for place in sorted(root.iterdir()) if root.is_dir() else ():
         one = of_receipt(place / receipts.BACKUP)
-        if one is not None and (not one.database or PurePath(one.database).name == path_text(home.database.name)):
+        if one is not None and (
+            not one.database or PurePath(one.database).name == path_text(home.database.name)
+        ):
             found.append(one)
     return tuple(sorted(found, key=lambda one: (one.created_at, one.name)))
 
@@ -114,7 +117,9 @@ def choose(home: Home, word: str) -> Path:
     """
     if os.path.lexists(word) or os.sep in word:
         if not os.path.lexists(word):
-            raise CouldNotLook(f"{shown(word)}: no such file; hermes-dbtools backup --list shows what there is")
+            raise CouldNotLook(
+                f"{shown(word)}: no such file; hermes-dbtools backup --list shows what there is"
+            )
         return Path.cwd() / word
     found = kept(home)
     if word == LATEST:
@@ -147,11 +152,28 @@ def _in_place(home: Home, folder: Path, manifest: Manifest) -> bool:
         return False
 
 
+def _tidy(home: Home, folder: Path) -> None:
+    """Remove what a crash left: a manifest without its copy, and a second name of the database itself."""
+    for path in folder.glob(f"*{MANIFEST}"):
+        copy = path.with_suffix(".db")
+        manifest = manifest_of(copy)
+        if manifest is None or (copy.exists() and not _in_place(home, folder, manifest)):
+            continue
+        for one in (path, copy, *(copy.with_name(copy.name + suffix) for suffix in ("-wal", "-journal"))):
+            one.unlink(missing_ok=True)
+
+
 def _of_manifest(path: Path, manifest: Manifest) -> Kept:
     found = path.stat()
     same = (found.st_size, found.st_mtime_ns) == (manifest.size, manifest.modified_ns)
     verified = manifest.kind == "backup" and same
-    note = "" if verified else "was written since" if manifest.kind == "backup" else "kept as it was, not checked"
+    note = (
+        ""
+        if verified
+        else "was written since"
+        if manifest.kind == "backup"
+        else "kept as it was, not checked"
+    )
     wal = path.with_name(f"{path.name}-wal")
     size = found.st_size + (wal.stat().st_size if wal.exists() else 0)
     rows = manifest.rows
@@ -164,7 +186,17 @@ def _of_manifest(path: Path, manifest: Manifest) -> Kept:
 def _unknown(path: Path, *, name: str = "", note: str = "nothing lies beside it that tells") -> Kept:
     found = path.stat()
     return Kept(
-        name or path.stem, "unknown", path_text(path), "", found.st_mtime, found.st_size, None, None, None, False, note
+        name or path.stem,
+        "unknown",
+        path_text(path),
+        "",
+        found.st_mtime,
+        found.st_size,
+        None,
+        None,
+        None,
+        False,
+        note,
     )
 
 
@@ -192,6 +224,10 @@ def _lock(descriptor: int, folder: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise Refused(f"{shown(folder)}: another backup or restore is running; wait until it has finished") from None
+        raise Refused(
+            f"{shown(folder)}: another backup or restore is running; wait until it has finished"
+        ) from None
     except OSError as error:
-        raise Refused(f"{shown(folder)}: cannot be locked ({(error.strerror or str(error)).lower()})") from None
+        raise Refused(
+            f"{shown(folder)}: cannot be locked ({(error.strerror or str(error)).lower()})"
+        ) from None

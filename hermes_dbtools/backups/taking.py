@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import apsw
-import msgspec
 
 from .. import database, dbhash, preflight, queries, receipts
 from ..database import FileState
@@ -39,7 +38,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class BackupOptions:
-    """How to back up. `output` is a file that must not be there yet; `keep` how many backups are to be left; `now` epoch seconds."""
+    """How to back up. `output` is a file that is not there yet, `keep` how many backups are to be left, `now` epoch seconds."""
 
     output: Path | None = None
     keep: int | None = None
@@ -80,11 +79,13 @@ def back_up(
             if last is not None and _unchanged(last, folder / f"{last.name}.db", copy, progress):
                 made, manifest = False, last
             else:
-                made, manifest = True, _shelve(home, state, folder, copy, options.now)
+                made, manifest = True, _shelve(state, folder, copy, options.now)
         finally:
             scratch.unlink(missing_ok=True)
         removed, spared = _removed(home, folder, options.keep)
-    return _document(home, manifest, folder / f"{manifest.name}.db", copy, made=made, removed=removed, needed=spared)
+    return _document(
+        home, manifest, folder / f"{manifest.name}.db", copy, made=made, removed=removed, needed=spared
+    )
 
 
 def needed(state: FileState) -> int:
@@ -163,7 +164,7 @@ def _rows_digest(path: Path) -> str:
         connection.close()
 
 
-def _shelve(home: Home, state: FileState, folder: Path, copy: Copy, now: float) -> Manifest:
+def _shelve(state: FileState, folder: Path, copy: Copy, now: float) -> Manifest:
     """Give a copy its name and write its manifest, which comes first: a file with that name is always a backup."""
     found = copy.path.stat()
     manifest = Manifest(
@@ -207,7 +208,9 @@ def _removed(home: Home, folder: Path, keep: int | None) -> tuple[tuple[str, ...
     try:
         named = {os.path.realpath(receipt.backup) for receipt in receipts.read_all(home) if receipt.backup}
     except UsageError as error:
-        raise Refused(f"the backup is made and no older one was removed, for a receipt may need it: {error}") from None
+        raise Refused(
+            f"the backup is made and no older one was removed, for a receipt may need it: {error}"
+        ) from None
     removed, spared = [], []
     for one in going:
         path = folder / f"{one.name}.db"
@@ -228,7 +231,9 @@ def _to_file(
     scratch = target.with_name(target.name + PART)
     for path in (target, *(database.sidecar(target, tail) for tail in ("-wal", "-shm", "-journal")), scratch):
         if os.path.lexists(path):
-            raise Refused(f"{shown(path)}: is there already; nothing was changed; name another file or move it away")
+            raise Refused(
+                f"{shown(path)}: is there already; nothing was changed; name another file or move it away"
+            )
     refuse_little_space(target.parent, needed(state))
     with explained(target):
         try:
