@@ -19,6 +19,7 @@ COMMANDS = (
     "compare",
     "space",
     "backup",
+    "restore",
     "checks",
     "runbook",
     "fixture",
