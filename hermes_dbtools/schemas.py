@@ -11,9 +11,11 @@ import msgspec
 
 from .baseline import BaselineDocument
 from .documents import PlanDocument
+from .explain.document import Explanation
 from .merging import MergedDocument
 from .model import Receipt
 from .report_document import ReportDocument
+from .salvage.facts import SalvageDocument
 
 TYPES: dict[str, type[msgspec.Struct]] = {
     "report": ReportDocument,
@@ -21,6 +23,8 @@ TYPES: dict[str, type[msgspec.Struct]] = {
     "receipt": Receipt,
     "baseline": BaselineDocument,
     "merged-report": MergedDocument,
+    "explain": Explanation,
+    "salvage": SalvageDocument,
 }
 """The documents by the last word of their `format`."""
 

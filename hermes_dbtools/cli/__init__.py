@@ -20,6 +20,7 @@ COMMANDS = (
     "space",
     "backup",
     "restore",
+    "salvage",
     "checks",
     "runbook",
     "fixture",

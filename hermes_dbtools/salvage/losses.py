@@ -1,0 +1,131 @@
+"""Say what was lost of a table: which rows its indexes and its sequence prove that the new file lacks; changes no row."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import apsw
+
+from .. import queries
+from ..damage._declare import printable, text
+from .asking import number, rows
+from .carrying import of_the_copy
+from .tables import TableForm
+from .trees import HIGHEST, LOWEST, Tree
+
+SQL = "salvage/losses"
+BATCH = 100_000
+RANGES = 1_000
+SESSIONS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """What is known of lost rows. `lost` is exact where `proof` is `index`: an index was read whole and names every row.
+
+    With `proof` `partly` an index gave some of its entries: at least `lost` rows are gone. `at_most` bounds the loss by the ids
+    that are missing on unreadable pages, None where nothing bounds it. `ranges` are ids (first, last) of lost rows.
+    """
+
+    lost: int = 0
+    proof: str = ""
+    at_most: int | None = 0
+    ranges: tuple[tuple[int, int], ...] = ()
+    sessions: tuple[tuple[str, int], ...] = ()
+
+
+def find(
+    connection: apsw.Connection, form: TableForm, tree: Tree, *, attached: bool, sequence: int | None
+) -> Losses:
+    """What was lost of a table that could not be read whole; `sequence` is the highest id the file had given away."""
+    connection.execute(queries.statement(SQL, "make-known"))
+    connection.execute(queries.statement(SQL, "forget-known"))
+    proof = _known(connection, form) if attached else ""
+    connection.execute(_sql("keep-lost", form))
+    lost = number(connection, queries.statement(SQL, "lost"))
+    ranges = rows(connection, queries.statement(SQL, "ranges"), {"limit": RANGES})
+    at_most = lost if proof == "index" else _bound(connection, form, tree, sequence)
+    return Losses(lost, proof, at_most, tuple(ranges), _by_session(connection, form) if lost else ())
+
+
+def _known(connection: apsw.Connection, form: TableForm) -> str:
+    """Gather ids from the indexes until one was read whole."""
+    partly = ""
+    for (index,) in rows(connection, queries.statement(SQL, "indexes"), {"table": form.name}):
+        if _entries(connection, form, str(index), "ASC"):
+            return "index"
+        _entries(connection, form, str(index), "DESC")
+        partly = "partly"
+    return partly
+
+
+def _entries(connection: apsw.Connection, form: TableForm, index: str, order: str) -> bool:
+    sql = queries.statement(SQL, "entries")
+    columns = _index_columns(connection, index)
+    sql = sql.replace("{order}", ", ".join(f"d.{queries.quote(name)} {order}" for name in columns) or "1")
+    ids = array("q")
+    try:
+        for (rowid,) in connection.execute(queries.fill(sql, key=form.key, table=form.name, index=index)):
+            ids.append(rowid)
+            if len(ids) >= BATCH:
+                _know(connection, ids)
+    except apsw.Error as error:
+        if not of_the_copy(error):
+            raise
+        _know(connection, ids)
+        return False
+    _know(connection, ids)
+    return True
+
+
+def _index_columns(connection: apsw.Connection, index: str) -> list[str]:
+    pragma = f"PRAGMA damaged.index_info({queries.quote(index)})"
+    return [name for _seq, _cid, name in connection.execute(pragma) if name]
+
+
+def _know(connection: apsw.Connection, ids: array[int]) -> None:
+    if ids:
+        connection.execute(queries.statement(SQL, "know"), {"ids": apsw.carray(ids)})
+        del ids[:]
+
+
+def _bound(connection: apsw.Connection, form: TableForm, tree: Tree, sequence: int | None) -> int | None:
+    """How many ids are missing where pages could not be read; None where ids are no measure or have no end."""
+    if form.alias < 0 or sequence is None:
+        return None
+    missing = 0
+    for low, high in _spans(tree):
+        low, high = max(low, 0), min(high, sequence)
+        if low < high:
+            found = number(connection, _sql("found-between", form), {"low": low, "high": high})
+            missing += high - low - found
+    return missing
+
+
+def _spans(tree: Tree) -> Iterable[tuple[int, int]]:
+    spans = sorted((*tree.gaps, *((low, high) for _page, low, high in tree.partial)))
+    merged: list[tuple[int, int]] = []
+    for low, high in spans:
+        if merged and low <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], high))
+        else:
+            merged.append((low, high))
+    return [(max(low, LOWEST), min(high, HIGHEST)) for low, high in merged]
+
+
+def _by_session(connection: apsw.Connection, form: TableForm) -> tuple[tuple[str, int], ...]:
+    if form.name != "messages":
+        return ()
+    try:
+        found = rows(connection, queries.statement(SQL, "lost-by-session"), {"limit": SESSIONS})
+    except apsw.Error as error:
+        if not of_the_copy(error):
+            raise
+        return ()
+    return tuple((printable(text(session)), count) for session, count in found)
+
+
+def _sql(block: str, form: TableForm) -> str:
+    return queries.fill(queries.statement(SQL, block), table=form.name, key=form.key)
