@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..report_document import ReportDocument, ResultDocument
 from ..shown import one_line
-from .outcomes import found_text, summary
+from .outcomes import finding_text, found_text, summary
 from .setting import Setting
 
 COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
@@ -41,7 +41,7 @@ def _annotation(result: ResultDocument, name: str, setting: Setting) -> str:
 def _message(result: ResultDocument, setting: Setting) -> list[str]:
     counted = [finding for finding in result.findings if finding.accepted is None]
     lines = [setting.rules[result.code].title + ": " + found_text(result)]
-    lines += [f"{finding.table} {finding.key}: {finding.message}" for finding in counted[:SHOWN]]
+    lines += [finding_text(finding) for finding in counted[:SHOWN]]
     if (left := result.count - result.accepted - min(SHOWN, len(counted))) > 0:
         lines.append(f"… and {left:,} more")
     return [*lines, f"hermes-dbtools runbook {result.slug}"]

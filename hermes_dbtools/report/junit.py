@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from ..report_document import DatabaseDocument, FindingDocument, ReportDocument, ResultDocument
+from ..report_document import DatabaseDocument, ReportDocument, ResultDocument
 from ..shown import one_line
-from .outcomes import accepted_text, found_text
+from .outcomes import finding_text, found_text
 from .setting import Setting
 
 SHOWN = 100
@@ -64,13 +64,7 @@ def _case(suite: ElementTree.Element, result: ResultDocument, setting: Setting) 
 
 def _findings(result: ResultDocument) -> str:
     lines = [one_line(found_text(result))]
-    lines += [_line(finding) for finding in result.findings[:SHOWN]]
+    lines += [f"{one.severity} {finding_text(one)}" for one in result.findings[:SHOWN]]
     if (left := result.count - min(SHOWN, len(result.findings))) > 0:
         lines.append(f"… and {left:,} more")
     return "\n".join(lines)
-
-
-def _line(finding: FindingDocument) -> str:
-    return one_line(
-        f"{finding.severity} {finding.table} {finding.key}: {finding.message}{accepted_text(finding)}"
-    )

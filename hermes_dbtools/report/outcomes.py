@@ -91,6 +91,12 @@ def found_text(result: Result | ResultDocument) -> str:
     return result.found + (f" · {result.accepted:,} of them accepted" if partly else "")
 
 
+def finding_text(finding: FindingDocument) -> str:
+    """Where a finding is and what it is, in one line."""
+    place = " ".join(word for word in (finding.table, finding.key) if word)
+    return one_line(f"{place}: {finding.message}{accepted_text(finding)}")
+
+
 def accepted_text(finding: Finding | FindingDocument) -> str:
     """That a finding is accepted, and why, or ''."""
     if finding.accepted is None:

@@ -15,6 +15,7 @@ import msgspec
 from ..identity import Identity, fingerprint
 from ..report_document import DatabaseDocument, FindingDocument, ReportDocument, ResultDocument
 from ..shown import one_line
+from .outcomes import finding_text
 from .setting import Rule, Setting
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -109,7 +110,7 @@ def _result(
     item: dict[str, Any] = {
         "ruleId": result.code,
         "level": finding.severity,
-        "message": {"text": one_line(f"{finding.table} {finding.key}: {finding.message}")},
+        "message": {"text": finding_text(finding)},
         "locations": [
             {
                 "physicalLocation": {
@@ -117,7 +118,10 @@ def _result(
                     "region": {"startLine": 1},  # code scanning of GitHub shows nothing without one
                 },
                 "logicalLocations": [
-                    {"fullyQualifiedName": one_line(f"{finding.table}/{finding.key}"), "kind": "row"}
+                    {
+                        "fullyQualifiedName": one_line("/".join(filter(None, (finding.table, finding.key)))),
+                        "kind": "row" if finding.table else "file",
+                    }
                 ],
             }
         ],
