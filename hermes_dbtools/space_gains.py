@@ -23,7 +23,7 @@ class _Sum:
 
 @dataclass(frozen=True, slots=True)
 class Gains:
-    """What the repairs would free; `unknown` says why nothing is known. Bytes of images are None where their class could not look."""
+    """What repairs would free; `unknown`: why nothing is known. Bytes of images are None where their class could not look."""
 
     gains: tuple[Gain, ...] = ()
     unreferenced: int | None = None

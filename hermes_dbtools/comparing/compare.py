@@ -103,7 +103,10 @@ def _look(earlier: database.Reading, later: database.Reading, progress: Progress
     count = 0
     gone: tuple[OutOfView, ...] = ()
     try:
-        count, gone = out_of_view(first, last)
+        lost = next((table.lost for table in tables if table.table == "sessions"), 0)
+        count, gone = out_of_view(first, last, lost)
+    except CouldNotLook as error:
+        blind.append(f"the lists of sessions: {error}")
     except (apsw.Error, UnicodeDecodeError) as error:
         blind.append(f"the lists of sessions: {type(error).__name__}: {error}")
     return _Rows(

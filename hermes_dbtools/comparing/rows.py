@@ -136,24 +136,26 @@ def _compare(one: Row | None, other: Row | None, layout: Layout) -> int:
 def _rows(connection: apsw.Connection, shape: Shape, layout: Layout) -> Iterator[Iterator[Row]]:
     table = shape.tables[layout.pairing.table]
     keys = layout.pairing.columns[: layout.pairing.keys]
+    names = {"table": table.name}
+    block = "rows-in-order"
     if layout.pairing.how == "by-id":
-        yield _run(connection, shape, layout, "rows-by-id", keys, table=table.name, key=keys[0])
-    elif layout.pairing.how == "by-row" or table.without_rowid:
-        yield _run(connection, shape, layout, "rows-in-order", keys, table=table.name)
-    else:
-        row_id = next(name for name in _ROW_IDS if name not in table.columns)
-        names = {"table": table.name, "row_id": row_id}
+        block = "rows-by-id"
+        names["key"] = keys[0]
+    elif layout.pairing.how == "by-key" and not table.without_rowid:
+        block = "rows-as-ordered"
+        names["row_id"] = next(name for name in _ROW_IDS if name not in table.columns)
+        _run(connection, shape, layout, "put-in-order", keys, **names).fetchall()
+    cursor = _run(connection, shape, layout, block, keys, **names)
+    try:
+        yield cursor
+    finally:
+        cursor.close(True)  # an open one keeps the order from being dropped
         connection.execute(queries.statement(FILE, "forget-order"))
-        list(_run(connection, shape, layout, "put-in-order", keys, **names))
-        try:
-            yield _run(connection, shape, layout, "rows-as-ordered", keys, **names)
-        finally:
-            connection.execute(queries.statement(FILE, "forget-order"))
 
 
 def _run(
     connection: apsw.Connection, shape: Shape, layout: Layout, block: str, keys: Sequence[str], **names: str
-) -> Iterator[Row]:
+) -> apsw.Cursor:
     """Run a template of ours on one of the files."""
     has = shape.tables[layout.pairing.table].columns
     # Any other collation would order the rows of two files by different rules.

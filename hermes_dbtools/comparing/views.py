@@ -8,7 +8,7 @@ import apsw
 
 from .. import queries
 from ..damage._declare import printable, whole
-from ..model import Value
+from ..model import CouldNotLook, Value
 from ..shape import Shape
 from ..visibility import Standing, standings
 from .model import OutOfView
@@ -20,13 +20,16 @@ NAMED = 1_000
 File = tuple[apsw.Connection, Shape]
 
 
-def out_of_view(before: File, after: File) -> tuple[int, tuple[OutOfView, ...]]:
+def out_of_view(before: File, after: File, lost: int) -> tuple[int, tuple[OutOfView, ...]]:
     """How many sessions were listed before and are not after, and the first of them in the order of their ids.
 
-    Each file is judged by the rules of the release that it belongs to. apsw errors pass through.
+    Each file is judged by the rules of the release that it belongs to. `lost` is how many rows of sessions are gone: the list is
+    read with indexes, and a stale one leaves rows out. Raises CouldNotLook then; apsw errors pass through.
     """
     earlier, later = standings(before[0], before[1].has), standings(after[0], after[1].has)
     gone = [key for key, standing in earlier.items() if standing.shown and not _shown(later.get(key))]
+    if sum(key not in later for key in gone) > lost:
+        raise CouldNotLook("an index of sessions is stale; next: hermes-dbtools scan --deep")
     return len(gone), tuple(_told(key, later, before, after) for key in gone[:NAMED])
 
 

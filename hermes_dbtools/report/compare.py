@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -155,9 +156,22 @@ def _shape(comparison: Comparison) -> list[str]:
     if first.search_layout != last.search_layout:
         lines.append(f"search: {first.search_layout} before, {last.search_layout} after")
     for name, objects in msgspec.structs.asdict(comparison.shape).items():
-        if objects:
-            lines.append(f"{name.replace('_', ' ')}: {_list(objects)}")
+        words = name.replace("_", " ")
+        if name in ("columns_added", "columns_gone"):
+            lines += [
+                f"{words}, not compared: {one_line(table)}: {_list(columns)}"
+                for table, columns in _by_table(objects)
+            ]
+        elif objects:
+            lines.append(f"{words}: {_list(objects)}")
     return ["", *lines] if lines else []
+
+
+def _by_table(columns: Sequence[str]) -> list[tuple[str, list[str]]]:
+    return [
+        (table, [column.partition(".")[2] for column in group])
+        for table, group in groupby(columns, key=lambda column: column.partition(".")[0])
+    ]
 
 
 def _left_out(tables: Sequence[TableComparison]) -> list[str]:
@@ -166,9 +180,6 @@ def _left_out(tables: Sequence[TableComparison]) -> list[str]:
         for table in tables
         if table.status == "left-out"
     ]
-    columns = [f"{table.table}.{name}" for table in tables for name in table.left_out]
-    if columns:
-        lines.append(f"not compared, for one file lacks them: {_list(columns)}")
     return ["", *lines] if lines else []
 
 
@@ -184,7 +195,8 @@ def _summary(comparison: Comparison) -> str:
     if comparison.out_of_view_count:
         parts.append(f"{_sessions(comparison.out_of_view_count)} no longer in the list")
     if comparison.damage:
-        parts.append(f"{len(comparison.damage)} kinds of damage have new findings")
+        count = len(comparison.damage)
+        parts.append(f"{count} kind{'' if count == 1 else 's'} of new damage")
     if comparison.blind:
         parts.append(f"could not look at {len(comparison.blind)}")
     return " · ".join(parts)
