@@ -60,14 +60,25 @@ SELECT CAST(s.id AS BLOB), CAST(s.{column} AS BLOB)
 SELECT CAST(s.id AS BLOB) FROM sessions AS s WHERE s.id BETWEEN :word AND :next ORDER BY s.id LIMIT 2;
 
 -- name: like-trace
--- Ids from :word up to :next that messages, children or tombstones name.
+-- Ids from :word up to :next that messages, children, tombstones or settings name.
 SELECT CAST(m.session_id AS BLOB) FROM messages AS m WHERE m.session_id BETWEEN :word AND :next
  UNION
 SELECT CAST(c.parent_session_id AS BLOB) FROM sessions AS c WHERE c.parent_session_id BETWEEN :word AND :next
  UNION
-SELECT CAST(substr(k.key, length('gateway.retired_session.v1.') + 1) AS BLOB)
-  FROM state_meta AS k
- WHERE k.key BETWEEN 'gateway.retired_session.v1.' || :word AND 'gateway.retired_session.v1.' || :next
+SELECT CAST(substr(k.key, length(p.value) + 1) AS BLOB)
+  FROM json_each('["goal:", "gateway.api.settings.v1.", "gateway.api.binding.v1.", "gateway.local_policy.v1:",
+                   "gateway.retired_session.v1."]') AS p
+ CROSS JOIN state_meta AS k ON k.key BETWEEN p.value || :word AND p.value || :next
+ ORDER BY 1;
+
+-- name: like-route
+-- needs: gateway_routing.entry_json
+-- Ids from :word up to :next that chats are routed to.
+SELECT DISTINCT CAST(r.id AS BLOB)
+  FROM (SELECT CASE WHEN typeof(entry_json) = 'text' AND json_valid(entry_json)
+                    THEN json_extract(entry_json, '$.session_id') END AS id
+          FROM gateway_routing) AS r
+ WHERE r.id BETWEEN :word AND :next
  ORDER BY 1;
 
 -- name: like-named

@@ -13,12 +13,12 @@ from ..damage._declare import ScanContext
 from ..home import Home
 from ..model import CouldNotLook
 from ..sizes import path_text
-from . import findings, looking, places, verdicts
+from . import findings, looking, places, statements, verdicts
 from .document import About, Explanation, Held, Holding, Kind, Log, Session
 from .failures import failures
 from .findings import Answer, Question
 from .looking import Looked, Seen
-from .next_commands import commands, place_of
+from .next_commands import commands, deletes, place_of
 from .reading_log import LogReading
 from .reading_log import Seen as Lines
 
@@ -37,6 +37,12 @@ class _Asked:
     answer: Answer
     again: str
     log: LogReading | None = None
+
+    @property
+    def deleting(self) -> bool:
+        """Whether the question is about a delete that failed."""
+        kinds = self.log.kinds.values() if self.log is not None else ()
+        return any(statements.DELETE in lines.statements for lines in kinds)
 
 
 def explain_session(home: Home, word: str, progress: Progress, now: float | None = None) -> Explanation:
@@ -103,6 +109,8 @@ def _explanation(asked: _Asked) -> Explanation:
     bad = bad or any(verdicts.wrong(seen) for seen in asked.looked.sessions)
     blind = [*answer.blind, *(f"profile {name}: could not look" for name in asked.looked.unseen)]
     next_ = commands(place_of(asked.home), answer, asked.looked.sessions, asked.again)
+    if asked.deleting and not answer.broken_file:
+        next_ = [*deletes(place_of(asked.home), asked.looked.sessions), *next_]
     return Explanation(
         format="hermes-dbtools/explain",
         format_version=1,
@@ -143,7 +151,7 @@ def _session(asked: _Asked, seen: Seen) -> Session:
         transcripts=list(place.transcripts),
         profiles=list(place.profiles),
         failing=list(seen.failing),
-        delete_blocked_by=list(seen.blocked),
+        delete_blocked_by=[one for one in seen.blocked if asked.deleting or not statements.ledger(one)],
         findings=about,
         verdict=verdicts.BROKEN_FILE if asked.answer.broken_file else verdicts.sentence(seen, about),
     )

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..home import DATABASE_NAME, Home, default_home, other_profiles
-from ..model import CouldNotLook, Plan, UsageError
+from ..model import CouldNotLook, UsageError
 from ..plan import FIRST, PlanOptions, make_plan
 from ..shown import shell_word
 from ..sizes import path_text
 from .document import Command
 from .findings import Answer
 from .looking import Seen
+from .verdicts import wrong
+
+REBUILT = "transcript-without-session"
+"""The class whose repair is a command of its own, session by session."""
 
 MOST = 3
 """Sessions that get a command of their own."""
@@ -43,7 +47,9 @@ def commands(place: Place, answer: Answer, sessions: Sequence[Seen], again: str)
     if answer.broken_file:
         slug = next(one.slug for one in answer.about if one.code in FIRST)
         return [Command(f"hermes-dbtools runbook {slug}", "what to do first, step by step")]
-    found = [*_repairs(place, answer, again), *_elsewhere(place, sessions)]
+    own = any(wrong(one) for one in sessions)
+    slugs = {one.slug for one in answer.about if one.severity != "note" or (own and one.relation == "own")}
+    found = [*_repairs(place, answer, slugs, again), *_elsewhere(place, sessions)]
     hidden = [one for one in sessions if one.hidden]
     if not found and hidden:
         word = _id(hidden[0].place.id)
@@ -55,27 +61,24 @@ def commands(place: Place, answer: Answer, sessions: Sequence[Seen], again: str)
     return found
 
 
-def _repairs(place: Place, answer: Answer, again: str) -> Iterator[Command]:
+def _repairs(place: Place, answer: Answer, slugs: Collection[str], again: str) -> Iterator[Command]:
     """The repair of what was found: of what needs no consent, then of what drops data, then what is done by hand."""
     plan = make_plan(answer.report, PlanOptions())
     allowed = make_plan(answer.report, PlanOptions(allow_lossy=True))
-    planned = _slugs(step.slug for step in plan.steps)
-    lossy = [slug for slug in _slugs(step.slug for step in allowed.steps) if slug not in planned]
+    planned = [slug for slug in _slugs(step.slug for step in plan.steps) if slug in slugs]
+    lossy = [slug for slug in _slugs(step.slug for step in allowed.steps) if slug in {*slugs} - {*planned}]
     repair = f"hermes-dbtools repair{place.database} --select "
     if planned:
         yield Command(repair + ",".join(planned), "what would be changed (nothing is written)")
     if lossy:
-        yield Command(f"{repair}{','.join(lossy)} --allow-lossy", "the same, for what drops rows or values")
-    if plan.skipped_active and not planned:
+        yield Command(
+            f"{repair}{','.join(lossy)} --allow-lossy", "what would be dropped (nothing is written)"
+        )
+    if not planned and any(one.slug in slugs for one in plan.skipped_active):
         yield Command(again, "again, when nobody uses the session any more")
-    for slug in _by_hand(answer, plan, (*planned, *lossy)):
+    left = _slugs(one.slug for one in plan.skipped if one.slug in slugs)
+    for slug in [slug for slug in left if slug not in (*planned, *lossy, REBUILT)][:MOST]:
         yield Command(f"hermes-dbtools runbook {slug}", "what it means, step by step")
-
-
-def _by_hand(answer: Answer, plan: Plan, done: Sequence[str]) -> list[str]:
-    grave = {one.slug for one in answer.about if one.severity != "note"}
-    left = _slugs([*(one.slug for one in plan.skipped), *(one.slug for one in plan.skipped_active)])
-    return [slug for slug in left if slug in grave and slug not in done][:MOST]
 
 
 def _elsewhere(place: Place, sessions: Iterable[Seen]) -> Iterator[Command]:
@@ -91,6 +94,15 @@ def _elsewhere(place: Place, sessions: Iterable[Seen]) -> Iterator[Command]:
             yield Command(
                 f"hermes-dbtools explain {other} {_id(one.id)}", "the same question, of that profile"
             )
+
+
+def deletes(place: Place, sessions: Iterable[Seen]) -> Iterator[Command]:
+    """How to delete what a plain delete cannot."""
+    for one in [one for one in sessions if one.blocked][:MOST]:
+        yield Command(
+            f"hermes-dbtools sessions delete{place.option} {_id(one.place.id)}",
+            "what a delete in the right order would remove (nothing is written)",
+        )
 
 
 def _files(home: Home, profiles: Sequence[str]) -> list[str]:

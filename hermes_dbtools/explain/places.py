@@ -134,6 +134,7 @@ def _several(context: ScanContext, word: str) -> bool:
 def _traces(context: ScanContext, word: str) -> set[str]:
     span = {"word": word, "next": word + "\U0010ffff"}
     found: set[Value] = {text(row[0]) for row in context.rows(FILE, "like-trace", span)}
+    found.update(text(row[0]) for row in context.rows(FILE, "like-route", span))
     for table, column in columns(context):
         if table not in ("sessions", "messages"):
             names = {"table": table, "column": column}

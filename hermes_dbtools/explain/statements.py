@@ -17,9 +17,14 @@ from ..sizes import short
 from .document import Failing
 from .places import FILE, Places
 
-UPSERT = "INSERT INTO sessions … ON CONFLICT DO UPDATE (each turn, 0.18 and newer)"
+UPSERT = "INSERT INTO sessions … ON CONFLICT DO UPDATE"
+SINCE = " (0.18 and newer)"
 WRITTEN = ("messages", "session_model_usage")
 """Tables that the store writes for every session that is used."""
+
+DELETE = "DELETE FROM sessions"
+LEDGER = ("session_admissions.", "worker_executions.")
+"""Tables whose rows newer releases retire before a delete, and older ones do not know."""
 
 OWN_DELETES = frozenset(
     (
@@ -50,9 +55,14 @@ def blocking(context: ScanContext, place: Places) -> list[Failing]:
             and key.on_delete in ("NO ACTION", "RESTRICT")
             and (table, key.columns[0]) not in OWN_DELETES
         ):
-            because = f"{rows:,} row{'s' if rows != 1 else ''} of {table} name it, ON DELETE {key.on_delete}"
-            found.append(Failing("DELETE FROM sessions", _key(table, key), because, rows))
+            because = f"{table} names it, ON DELETE {key.on_delete}"
+            found.append(Failing(DELETE, _key(table, key), because, rows))
     return found
+
+
+def ledger(one: Failing) -> bool:
+    """Whether only a release that does not know the runtime ledger fails on it."""
+    return one.key.startswith(LEDGER)
 
 
 def _without_row(context: ScanContext, place: Places) -> Iterator[Failing]:
@@ -60,7 +70,7 @@ def _without_row(context: ScanContext, place: Places) -> Iterator[Failing]:
     for table, key in _references(context):
         rows = place.rows(table, key.columns[0])
         if table in WRITTEN or rows:
-            statement = UPSERT if table == "sessions" else f"INSERT INTO {table}"
+            statement = UPSERT + SINCE if table == "sessions" else f"INSERT INTO {table}"
             because = f"sessions has no row {short(place.id, 40)!r}"
             yield Failing(statement, _key(table, key), because, rows)
 
@@ -75,10 +85,13 @@ def _broken(context: ScanContext, session_ids: list[str]) -> dict[str, list[Fail
         target = key.parent_columns or (parent.primary_key if parent else ())
         if parent is None or len(key.columns) != 1 or len(target) != 1:
             continue
+        since = SINCE if key.columns[0] == "parent_session_id" else ""
         names = {"column": key.columns[0], "parent": parent.name, "key": target[0]}
         for session, missing in context.rows(FILE, "broken-keys", asked, names):
             because = f"{parent.name} has no row {_value(text(missing))}"
-            found.setdefault(str(text(session)), []).append(Failing(UPSERT, _key("sessions", key), because))
+            found.setdefault(str(text(session)), []).append(
+                Failing(UPSERT + since, _key("sessions", key), because)
+            )
     return found
 
 

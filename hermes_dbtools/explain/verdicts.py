@@ -34,7 +34,7 @@ def _without_row(seen: Seen) -> str:
     if place.transcripts:
         return f"it has no row; its transcript is on disk: {', '.join(place.transcripts)}"
     if place.named_by:
-        return f"it has no row; only {_names(place.named_by)} still name it: nothing is saved in it"
+        return f"it has no row and is still named by {_names(place.named_by)}: nothing is saved in it"
     return (
         "nothing of it is in this file: its row was never written, or was deleted with its messages while a process "
         "goes on with the id; that process must be restarted"

@@ -75,6 +75,8 @@ def _session(session: Session) -> list[str]:
     lines = [f"{one_line(session.id)} · {state}", f"  why     {one_line(session.verdict)}"]
     lines += _some("fails", [_failing(one) for one in session.failing])
     lines += _some("delete", [_failing(one) for one in session.delete_blocked_by])
+    rows = [f"{one.table} {one.rows:,}" for one in session.named_by]
+    lines += [f"  rows    {one_line(', '.join(rows))}"] if rows else []
     lines += [f"  held    {_held(session)}"] if session.live is not None else []
     lines += [f"  listed  no: {one_line(session.hidden)}"] if session.hidden else []
     if session.shown_as not in ("", session.id):
@@ -88,8 +90,7 @@ def _session(session: Session) -> list[str]:
 
 
 def _failing(one: Failing) -> str:
-    rows = f" ({_count(one.rows, 'row')} name it)" if one.rows and "name it" not in one.because else ""
-    return one_line(f"{one.statement}: {one.key}: {one.because}{rows}")
+    return one_line(f"{one.statement}: {one.key}: {one.because}")
 
 
 def _held(session: Session) -> str:
