@@ -17,7 +17,7 @@ from .model import CouldNotLook
 from .shape import Shape, read_shape
 from .shown import shown
 from .sizes import path_text
-from .space_files import beside
+from .space_files import KEPT, beside
 from .space_gains import Gains, gains
 from .space_model import FileGroup, FileSpace, Images, Space
 from .space_rows import RowSpace, row_space
@@ -94,5 +94,15 @@ def _inside(reading: database.Reading, top: int, progress: Progress) -> _Inside:
 
 def _images(files: tuple[FileGroup, ...], found: Gains) -> Images:
     media = [group for group in files if group.group == "media"]
-    on_disk = sum(group.bytes for group in media) if media else None
-    return Images(on_disk, found.unreferenced, found.inline, found.inline_count)
+    kept = [group.bytes for group in media if group.name.rpartition("/")[2] in KEPT]
+    cached = sum(group.bytes for group in media) - sum(kept)
+    on_disk = sum(kept) if kept else None
+    free = found.unreferenced
+    return Images(
+        on_disk,
+        on_disk - free if on_disk is not None and free is not None else None,
+        free,
+        cached if media else None,
+        found.inline,
+        found.inline_count,
+    )

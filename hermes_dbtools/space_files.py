@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .backups.shelf import FOLDER as BACKUPS
 from .home import Home
 from .media_files import folders_of
 from .receipts import BACKUP
@@ -19,6 +20,9 @@ OWN = (*SIDECARS, ".repair.lock", ".fts_rebuild.lock")
 COPY_FOLDERS = ("state-snapshots", "backups")
 """Where upstream keeps its own copies, by name in the home."""
 DEEPEST = 12
+
+KEPT = ("native-inputs", "transcript_media", "composer-pastes")
+"""Media folders whose files stay as long as something names them; the others are caches, which upstream empties by age."""
 
 
 @dataclass(slots=True)
@@ -93,14 +97,18 @@ def _copies(database: Path) -> Iterator[Path]:
 def _own(folder: Path) -> Iterator[tuple[str, list[Path]]]:
     """This tool's folder: backups, files that were moved away, and the rest of its receipts."""
     try:
-        receipts = sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink())
+        receipts = sorted(
+            path
+            for path in folder.iterdir()
+            if path.is_dir() and not path.is_symlink() and path.name != BACKUPS
+        )
     except OSError:
         receipts = []
-    backups = [path / BACKUP for path in receipts]
+    backups = [folder / BACKUPS, *(path / BACKUP for path in receipts)]
     trash = [path / FOLDER for path in receipts]
     yield "backups", backups
     yield FOLDER, trash
-    rest = [path for path in _entries(folder) if path not in receipts]
+    rest = [path for path in _entries(folder) if path not in (*receipts, *backups)]
     rest += [path for receipt in receipts for path in _entries(receipt) if path not in (*backups, *trash)]
     yield "receipts", rest
 

@@ -81,13 +81,16 @@ class FileGroup(msgspec.Struct, frozen=True):
 
 
 class Images(msgspec.Struct, frozen=True):
-    """Media of the home: bytes in the folders that the store owns, those that nothing names, and those inside messages.
+    """Bytes of media: in the folders whose files the store names, of these what nothing names, in caches, inside messages.
 
-    None where it could not be told; `unreferenced` counts files older than a day only.
+    None where it could not be told. Only files older than a day are `unreferenced`; a session with less than 1 KiB of images
+    inside its messages is not among `inline`.
     """
 
     on_disk: int | None
+    referenced: int | None
     unreferenced: int | None
+    cached: int | None
     inline: int | None
     inline_count: int | None
 

@@ -176,10 +176,16 @@ def _beside(groups: Sequence[FileGroup]) -> list[Line]:
 def _images(space: Space) -> list[Line]:
     images = space.images
     lines: list[Line] = []
-    if images.on_disk is not None:
-        lines.append(("on disk", images.on_disk, ""))
+    named = images.on_disk if images.referenced is None else images.referenced
+    if named:
+        words = "on disk" if images.referenced is None else "on disk, named by rows or younger than a day"
+        lines.append((words, named, ""))
     if images.unreferenced:
-        lines.append(("on disk and named by nothing", images.unreferenced, "older than a day"))
+        lines.append(
+            ("on disk, named by nothing", images.unreferenced, "hermes-dbtools runbook unreferenced-images")
+        )
+    if images.cached:
+        lines.append(("in caches", images.cached, "emptied by age"))
     if images.inline:
         lines.append(("inside messages, as base64", images.inline, f"{images.inline_count or 0:,} images"))
     return lines
