@@ -32,11 +32,10 @@ class KnownShape:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a file of a number must have. `number` is that of the known shapes, at most the file's own."""
+    """The columns that a file of a number must have. `number` is that of the known shapes, at most the file's own."""
 
     number: int
     columns: Names
-    indexes: Names
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,24 +90,29 @@ def expected(number: int) -> Expected | None:
     known = max((one for one in numbers() if one <= number), default=None)
     if known is None:
         return None
-    of_number = [shape for shape in facts().shapes if shape.number == known]
-    return Expected(
-        known,
-        _common([shape.columns for shape in of_number]),
-        _common([shape.indexes for shape in of_number]),
-    )
+    return Expected(known, _common([shape.columns for shape in facts().shapes if shape.number == known]))
+
+
+def indexes_of(number: int, found: Names) -> Names:
+    """The indexes of every known shape up to a number of which a file has all columns: what made them makes these too."""
+    indexes: Names = {}
+    for shape in facts().shapes:
+        if (shape.number or 0) <= number and all(
+            names <= found.get(table, frozenset()) for table, names in shape.columns.items()
+        ):
+            indexes = _joined(indexes, shape.indexes)
+    return indexes
 
 
 def steps(number: int) -> Iterator[Expected]:
-    """What each known number up to this one brought: the columns and indexes that the number before it did not ask for."""
+    """What each known number up to this one brought: the columns that the number before it did not ask for."""
     before: Names = {}
-    before_indexes: Names = {}
     for known in numbers():
         now = expected(known)
         if known > number or now is None:
             return
-        yield Expected(known, _less(now.columns, before), _less(now.indexes, before_indexes))
-        before, before_indexes = now.columns, now.indexes
+        yield Expected(known, _less(now.columns, before))
+        before = now.columns
 
 
 def _joined(one: Names, other: Mapping[str, Any]) -> Names:

@@ -118,22 +118,30 @@ class Shape:
         base, _, tail = name.rpartition("_")
         return tail in known.SHADOW_TAILS and base in known.SEARCH_TABLES
 
-    @cached_property
+    @property
     def newer(self) -> str:
         """Why the file is newer than this tool knows (then everything is report-only), or ''."""
+        return self.newer_marks[0][2] if self.newer_marks else ""
+
+    @cached_property
+    def newer_marks(self) -> tuple[tuple[str, str, str], ...]:
+        """Every sign that the file is newer than this tool knows: table, a key for it, and the sign in words."""
+        marks = []
         if self.schema_version is not None and self.schema_version > known.NEWEST_SCHEMA_VERSION:
-            return f"schema_version {self.schema_version} is above {known.NEWEST_SCHEMA_VERSION}, the newest known"
-        for name, columns in known_shapes.columns().items():
+            number = f"schema_version {self.schema_version} is above {known.NEWEST_SCHEMA_VERSION}, the newest known"
+            marks.append(("schema_version", "schema_version", number))
+        for name, columns in sorted(known_shapes.columns().items()):
             table = self.tables.get(name)
-            for column in table.columns.values() if table else ():
-                if (
-                    column.name not in columns
-                    and column.not_null
-                    and column.default is None
-                    and not column.pk
-                ):
-                    return f"{name}.{column.name} is unknown, NOT NULL and without a default"
-        return ""
+            marks += [
+                (
+                    name,
+                    f"{name}.{column.name}",
+                    f"{name}.{column.name} is unknown, NOT NULL and without a default",
+                )
+                for column in (table.columns.values() if table else ())
+                if column.name not in columns and column.not_null and column.default is None and not column.pk
+            ]
+        return tuple(marks)
 
     @property
     def known(self) -> bool:

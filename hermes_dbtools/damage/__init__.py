@@ -51,7 +51,22 @@ from .runtime import (
     stale_leases,
     stuck_executions,
 )
-from .search import unavailable_tokenizer
+from .schema import (
+    dangling_triggers,
+    interrupted_migration,
+    lost_column_defaults,
+    missing_columns,
+    missing_indexes,
+    newer_schema,
+    wrong_primary_key,
+)
+from .search import (
+    search_index_damage,
+    search_index_gaps,
+    search_rebuild_pending,
+    search_shadow_leftovers,
+    unavailable_tokenizer,
+)
 from .storage import split_wal, structural_damage, transcript_without_session, unreadable_file
 from .transcript import (
     duplicate_messages,
@@ -76,7 +91,18 @@ REGISTRY: tuple[Damage, ...] = (
     split_wal.DAMAGE,
     structural_damage.DAMAGE,
     unavailable_tokenizer.DAMAGE,
+    search_shadow_leftovers.DAMAGE,
+    search_index_damage.DAMAGE,
+    search_rebuild_pending.DAMAGE,
+    search_index_gaps.DAMAGE,
     transcript_without_session.DAMAGE,
+    newer_schema.DAMAGE,
+    interrupted_migration.DAMAGE,
+    wrong_primary_key.DAMAGE,
+    missing_columns.DAMAGE,
+    lost_column_defaults.DAMAGE,
+    dangling_triggers.DAMAGE,
+    missing_indexes.DAMAGE,
     orphaned_messages.DAMAGE,
     missing_parent_session.DAMAGE,
     orphaned_usage.DAMAGE,

@@ -125,6 +125,7 @@ DAMAGE = declare(
     severity=Severity.NOTE,
     safety=Safety.CHOICE,
     answers=("report", "set-aside"),
+    needs=("messages.reasoning_content",),
     reads=("messages", "sessions"),
     noun=("session", "sessions"),
     sums=(("messages", "messages"),),
