@@ -5,13 +5,11 @@ A copy has its name only once it has passed its checks: until then it lies there
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,14 +24,13 @@ from ..shown import shown
 from ..sizes import path_text
 from . import shelf
 from .documents import BackupDocument, Manifest
+from .room import explained, file_digest, free_name, needed, refuse_little_space
+from .whole_files import NO_LINKS
 
 UNFINISHED = "unfinished"
 PART = ".part"
 MARKS = "state_meta"
 """The table that holds this tool's own marks, which are no change of a store."""
-
-_NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,36 +83,6 @@ def back_up(
     return _document(
         home, manifest, folder / f"{manifest.name}.db", copy, made=made, removed=removed, needed=spared
     )
-
-
-def needed(state: FileState) -> int:
-    """The bytes that a copy of a database may take."""
-    return state.size + (state.wal_size or 0)
-
-
-def refuse_little_space(folder: Path, size: int) -> None:
-    """Raise Refused when a folder's file system has no room for so many bytes."""
-    free, wanted = database.free_bytes(folder), size + preflight.SLACK_BYTES
-    if free < wanted:
-        raise Refused(
-            f"{shown(folder)}: {free:,} bytes free, {wanted:,} needed for the copy; nothing was changed; make room"
-        )
-
-
-@contextmanager
-def explained(place: Path) -> Iterator[None]:
-    """Turn what the system says while files are written into one line."""
-    try:
-        yield
-    except (OSError, apsw.Error) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise Refused(f"{shown(place)}: {reason.lower()}; nothing was changed") from error
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file. Never of a database that this process has open with locks."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _verified_copy(home: Home, target: Path, progress: Callable[[str], None]) -> Copy:
@@ -189,16 +156,6 @@ def _shelve(state: FileState, folder: Path, copy: Copy, now: float) -> Manifest:
     return manifest
 
 
-def free_name(folder: Path, now: float, word: str) -> str:
-    """A name for a copy that nothing in the folder has. Raises Refused."""
-    moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
-    for attempt in range(1000):
-        name = f"{moment}-{word}" + (f"-{attempt}" if attempt else "")
-        if not any((folder / f"{name}{tail}").exists() for tail in (".db", shelf.MANIFEST)):
-            return name
-    raise Refused(f"{shown(folder)}: too many copies of one second")
-
-
 def _removed(home: Home, folder: Path, keep: int | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Remove the oldest backups above the number to keep. Returns those that went, and those that a receipt still names."""
     mine = [one for one in shelf.manifests(home) if one.kind == "backup"]
@@ -255,7 +212,7 @@ def _name(scratch: Path, target: Path) -> None:
     try:
         os.link(scratch, target)
     except OSError as error:
-        if error.errno not in _NO_LINKS:
+        if error.errno not in NO_LINKS:
             raise
         scratch.rename(target)
 

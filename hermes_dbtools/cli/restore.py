@@ -8,6 +8,7 @@ from .options import Progress, as_given, epilog, format_option, hint, home_optio
 
 CODES = {
     0: "shown, or restored",
+    1: "restored, and something failed after that",
     2: "usage",
     3: "could not look",
     4: "refused: the database is what it was",

@@ -1,0 +1,139 @@
+"""Look at a backup and at the file whose place it would take: whether it is whole, what both hold; writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+
+from .. import database, preflight
+from ..database import FileState, Reading
+from ..model import CouldNotLook, Refused
+from ..shape import read_shape
+from ..shown import shown
+from ..sizes import path_text
+from ..verification import tables, whole_file
+from . import folding, room, shelf
+from .documents import Facts, Kept
+from .folding import Identity
+
+STORE_TABLES = frozenset(("sessions", "messages", "state_meta", "schema_version"))
+"""A file with other tables and none of these belongs to another program."""
+
+_DAMAGED = ("empty", "zeroes", "wrong-header", "truncated")
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What one read of a store tells; `rows` are those of each table, search indexes left out."""
+
+    facts: Facts
+    features: tuple[str, ...]
+    newer: str
+    identity: Identity
+    rows: Mapping[str, int]
+
+
+def verified_source(source: Path) -> Looked:
+    """Check a backup whatever made it. Raises Refused when it is damaged, CouldNotLook when it is no store."""
+    state = database.examine(source)
+    if state.problem:
+        error = Refused if state.problem in _DAMAGED else CouldNotLook
+        raise error(f"{database.problem_line(state)}; nothing was changed")
+    manifest = shelf.manifest_of(source)
+    if manifest and manifest.sha256 and (state.wal_size or room.file_digest(source) != manifest.sha256):
+        raise Refused(
+            f"{shown(source)}: the backup is not any more what was verified; nothing was changed; "
+            "name another one (hermes-dbtools backup --list)"
+        )
+    try:
+        lines, _search = database.read(source, lambda reading: whole_file(reading.connection))
+        problems = preflight.structural(lines) or database.read(source, _uncountable)
+        if not problems:
+            return database.read(source, _read)
+    except apsw.Error as error:
+        problems = [str(error)]
+    raise Refused(
+        f"{shown(source)}: the backup is damaged: {problems[0]}; nothing was changed; "
+        "name another one (hermes-dbtools backup --list)"
+    )
+
+
+def _uncountable(reading: Reading) -> list[str]:
+    return list(tables(reading.connection, search=False)[0])
+
+
+def _read(reading: Reading) -> Looked:
+    preflight.refuse_untrusted(reading)
+    state = reading.state
+    try:
+        shape = read_shape(reading.connection)
+    except CouldNotLook as error:
+        raise CouldNotLook(f"{shown(state.path)}: {error}; nothing was changed") from None
+    rows = tables(reading.connection, search=False)[2]
+    identity = folding.identity_of(reading.connection, wal_mode=state.wal_mode)
+    facts = Facts(
+        path=path_text(state.path),
+        size=room.needed(state),
+        schema_version=shape.schema_version,
+        search_layout=shape.search_layout,
+        sessions=rows.get("sessions"),
+        messages=rows.get("messages"),
+        application_id=identity.application_id,
+    )
+    return Looked(facts, shape.features, shape.newer, identity, rows)
+
+
+def present(state: FileState) -> Looked | Facts:
+    """What the database is now, or why that cannot be said. Raises Refused for a file of another program."""
+    if state.problem:
+        return Facts(path_text(state.path), room.needed(state), state.problem)
+    try:
+        rows = database.read(state.path, lambda reading: tables(reading.connection, search=False)[2])
+        foreign = bool(rows) and not STORE_TABLES & set(rows)
+        found = None if foreign else database.read(state.path, _read)
+    except Refused as error:
+        if state.hot_journal or state.deleted_sidecar:
+            return Facts(path_text(state.path), room.needed(state), str(error))
+        raise
+    except (CouldNotLook, apsw.Error) as error:
+        return Facts(path_text(state.path), room.needed(state), f"cannot be read: {error}")
+    if found is None:
+        raise Refused(f"{shown(state.path)}: belongs to another program; nothing was changed; check the path")
+    return found
+
+
+def notes(state: FileState, known: Kept | None, backup: Looked, now: Looked | Facts) -> Iterator[str]:
+    """What an operator should know before this backup takes the place of this file."""
+    if known is None or not known.database:
+        yield "nothing lies beside the backup that tells which database it is of"
+    elif known.database != path_text(state.path):
+        yield f"the backup is of another database: {known.database}"
+    if backup.newer:
+        yield f"the backup is newer than this tool knows ({backup.newer})"
+    if isinstance(now, Facts):
+        return
+    ours, theirs = backup.facts, now.facts
+    if _shape(backup) != _shape(now):
+        yield f"the backup has another shape: {_shape(backup)}; the present file: {_shape(now)}"
+    fewer = [
+        f"{there - here:,} {name}"
+        for name, here, there in (
+            ("sessions", ours.sessions or 0, theirs.sessions or 0),
+            ("messages", ours.messages or 0, theirs.messages or 0),
+        )
+        if there > here
+    ]
+    if fewer:
+        yield f"the present file has {' and '.join(fewer)} more; they stay in the file that is kept"
+
+
+def _shape(read: Looked) -> str:
+    number = read.facts.schema_version
+    words = [
+        f"schema {'unknown' if number is None else number}, {read.facts.search_layout} search",
+        *read.features,
+    ]
+    return " · ".join(words)
