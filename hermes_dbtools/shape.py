@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -247,8 +248,9 @@ def foreign_keys(connection: apsw.Connection, quoted_table: str) -> list[Foreign
 def _schema_version(connection: apsw.Connection, tables: Mapping[str, Table]) -> int | None:
     if "schema_version" not in tables or "version" not in tables["schema_version"].columns:
         return None
-    for (version,) in _rows(connection, "version"):
-        return version if isinstance(version, int) else None
+    with suppress(apsw.CorruptError):  # of the pages of that table: the structural gate says so
+        for (version,) in _rows(connection, "version"):
+            return version if isinstance(version, int) else None
     return None
 
 
@@ -256,7 +258,8 @@ def _marks(connection: apsw.Connection, tables: Mapping[str, Table]) -> dict[str
     if "state_meta" not in tables or not {"key", "value"} <= set(tables["state_meta"].columns):
         return {}
     marks: dict[str, str] = {}
-    for mark in SEARCH_MARKS:
-        for (value,) in _rows(connection, "mark", key=mark):
-            marks[mark] = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    with suppress(apsw.CorruptError):  # as above
+        for mark in SEARCH_MARKS:
+            for (value,) in _rows(connection, "mark", key=mark):
+                marks[mark] = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
     return marks

@@ -20,6 +20,9 @@ from .shape import Shape
 _VALUE_LINES = re.compile(r"^(NULL|TEXT|NUMERIC|INTEGER|REAL|BLOB|non-\w+) value |^CHECK constraint failed ")
 _SEARCH_LINES = re.compile(r"inverted index for FTS5 table|^fts5: |no such tokenizer")
 _TREE = re.compile(r"\bTree (\d+)\b")
+KEY_INDEX = "sqlite_autoindex_"
+"""How the names of indexes begin that SQLite makes for the keys of a table."""
+
 _ROW_INDEX = re.compile(r"(?:missing from|in) index (\S+)$")
 
 
@@ -44,13 +47,15 @@ class Gate:
 
     @property
     def tables(self) -> frozenset[str]:
-        """Tables whose rows cannot be relied on."""
-        return frozenset(damage.table for damage in self.damages if damage.kind != "index")
+        """Tables whose rows cannot be relied on, or not be asked for: the index of a key cannot be left out of a question."""
+        return frozenset(d.table for d in self.damages if d.kind != "index" or d.index.startswith(KEY_INDEX))
 
     @property
     def indexes(self) -> frozenset[str]:
-        """Indexes that must not be used for reading."""
-        return frozenset(damage.index for damage in self.damages if damage.kind == "index")
+        """Indexes that must not be used for reading, and can be left out."""
+        return frozenset(
+            d.index for d in self.damages if d.kind == "index" and not d.index.startswith(KEY_INDEX)
+        )
 
 
 @dataclass(slots=True)
@@ -97,7 +102,7 @@ def _sort_line(shape: Shape, text: str, lines: _Lines) -> None:
         kind, index = "table", ""
         if tree := _TREE.search(line):
             object_kind, name = _object_at(shape, int(tree.group(1)))
-            if object_kind == "index" and not name.startswith("sqlite_autoindex_"):
+            if object_kind == "index":
                 kind, index = "index", name
         elif (row := _ROW_INDEX.search(line)) and row.group(1) in shape.indexes:
             kind, index = "index", row.group(1)

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...model import Finding, Safety, Severity
-from ...structure import Gate, StructuralDamage
+from ...structure import KEY_INDEX, Gate, StructuralDamage
 from .._declare import ScanContext, declare
 
 
@@ -41,7 +41,7 @@ def _find(context: ScanContext) -> Iterable[Finding]:
             message=_meaning(damage, context.gate),
             evidence={
                 "object": damage.index or damage.table,
-                "canonical": True,
+                "canonical": damage.kind != "index",
                 "lines": damage.lines,
                 "first_line": damage.first,
             },
@@ -51,11 +51,19 @@ def _find(context: ScanContext) -> Iterable[Finding]:
 def _meaning(damage: StructuralDamage, gate: Gate) -> str:
     if damage.kind == "schema":
         return "the schema cannot be read: nothing is known of the rows; work on a copy"
+    if damage.kind == "index" and damage.index.startswith(KEY_INDEX) and _only_indexes(damage.table, gate):
+        return (
+            f"the index of a key of {damage.table} is damaged; its rows are all there, and salvage reads them"
+        )
     if damage.kind == "index" and damage.table in gate.tables:
         return f"index {damage.index} does not fit its table {damage.table}, which is damaged too"
     if damage.kind == "index":
         return f"index {damage.index} is damaged; the rows of {damage.table} are still read, without it"
     return f"table {damage.table} is damaged: its rows cannot be relied on; work on a copy"
+
+
+def _only_indexes(table: str, gate: Gate) -> bool:
+    return all(damage.kind == "index" for damage in gate.damages if damage.table == table)
 
 
 DAMAGE = declare(
