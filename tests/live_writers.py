@@ -44,6 +44,7 @@ _UNPRIVILEGED = """
 import json, os, sys
 from pathlib import Path
 from hermes_dbtools import connections, database, file_state, holders, home, private_files, verification
+from hermes_dbtools.backups import restoring, taking
 from hermes_dbtools.model import ToolError
 import encodings.ascii, encodings.idna
 if os.geteuid() == 0:
