@@ -13,6 +13,7 @@ import pytest
 
 from hermes_dbtools.damage import REGISTRY
 from hermes_dbtools.explain.failures import failures
+from hermes_dbtools.explain.findings import EVERY_WRITE, WHOLE_FILE
 from hermes_dbtools.explain.reading_log import BLOCK, MOST_IDS, LogReading, read_log
 from hermes_dbtools.model import UsageError
 from hermes_dbtools.selection import selected
@@ -50,6 +51,11 @@ def test_every_kind_has_a_real_line_and_names_classes_that_exist() -> None:
         assert all(word == word.lower() for word in failure.words)
         assert failure.means
         assert failure.calm
+
+
+def test_the_classes_that_concern_every_session_exist() -> None:
+    assert {damage.slug for damage in REGISTRY} >= EVERY_WRITE
+    assert {damage.code for damage in REGISTRY} >= WHOLE_FILE
 
 
 def test_no_word_is_shadowed_by_an_earlier_kind() -> None:

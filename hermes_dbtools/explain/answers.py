@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import apsw
@@ -105,10 +105,12 @@ def _without_rows(
 def _explanation(asked: _Asked) -> Explanation:
     answer = asked.answer
     sessions = [_session(asked, seen) for seen in asked.looked.sessions]
-    bad = any(one.severity != "note" for one in answer.about)
-    bad = bad or any(verdicts.wrong(seen) for seen in asked.looked.sessions)
+    grave = _grave(asked)
+    fails = any(verdicts.wrong(seen) for seen in asked.looked.sessions)
+    bad = bool(grave) or fails
+    mended = grave | {one.slug for one in answer.about if fails and one.relation == "own"}
     blind = [*answer.blind, *(f"profile {name}: could not look" for name in asked.looked.unseen)]
-    next_ = commands(place_of(asked.home), answer, asked.looked.sessions, asked.again)
+    next_ = commands(place_of(asked.home), answer, mended, asked.looked.sessions, asked.again)
     if asked.deleting and not answer.broken_file:
         next_ = [*deletes(place_of(asked.home), asked.looked.sessions), *next_]
     return Explanation(
@@ -133,6 +135,21 @@ def _concerning(asked: _Asked, seen: Seen) -> list[About]:
     if asked.log is not None:
         return list(own)
     return [*own, *(one for one in asked.answer.about if one.relation != "own")]
+
+
+def _grave(asked: _Asked) -> set[str]:
+    """The classes that answer the question: from warning on, and notes about a session of a log that points at them."""
+    pointed = _pointed(asked.answer, _classes(asked.log)) if asked.log is not None else set()
+    return {
+        one.slug
+        for one in asked.answer.about
+        if one.severity != "note" or (one.relation == "own" and one.slug in pointed)
+    }
+
+
+def _pointed(answer: Answer, words: Collection[str]) -> set[str]:
+    """The slugs that words mean: slugs themselves, or families."""
+    return {result.slug for result in answer.report.results if {result.slug, result.family} & {*words}}
 
 
 def _session(asked: _Asked, seen: Seen) -> Session:
@@ -170,17 +187,17 @@ def _state(seen: Seen) -> str:
 
 def _log(asked: _Asked) -> Log:
     assert asked.log is not None
-    kinds = [_kind(lines, asked.answer) for lines in asked.log.kinds.values()]
+    grave = _grave(asked)
+    structure = failures().structure
+    kinds = [
+        _kind(lines, _pointed(asked.answer, (*structure, *lines.failure.classes)) & grave)
+        for lines in asked.log.kinds.values()
+    ]
     return Log(asked.log.name, asked.log.bytes, kinds, asked.log.more_ids)
 
 
-def _kind(lines: Lines, answer: Answer) -> Kind:
+def _kind(lines: Lines, found: Collection[str]) -> Kind:
     failure = lines.failure
-    words = {*failure.classes, *failures().structure}
-    found = any(
-        one.severity != "note" and (one.slug in words or _family(answer, one.slug) in words)
-        for one in answer.totals
-    )
     return Kind(
         kind=failure.kind,
         count=lines.count,
@@ -190,13 +207,9 @@ def _kind(lines: Lines, answer: Answer) -> Kind:
         follows=lines.follows,
         statements=lines.statements,
         sessions=list(lines.ids),
-        found=found,
+        found=bool(found),
         calm=failure.calm,
     )
-
-
-def _family(answer: Answer, slug: str) -> str:
-    return next((result.family for result in answer.report.results if result.slug == slug), "")
 
 
 def _verdict(asked: _Asked, *, bad: bool) -> str:

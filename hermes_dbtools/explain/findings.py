@@ -20,6 +20,17 @@ from .document import About, Relation, Total
 WHOLE_FILE = frozenset((*FIRST, "HDB805", "HDB502"))
 """Classes whose findings concern every session."""
 
+EVERY_WRITE = frozenset(
+    (
+        "dangling-triggers",
+        "missing-columns",
+        "wrong-primary-key",
+        "search-index-damage",
+        "search-shadow-leftovers",
+    )
+)
+"""Classes whose errors make the writes of every session fail, or may."""
+
 EXAMPLES = 5
 """Findings about other sessions that are kept of each class, where the question is about the file too."""
 
@@ -113,7 +124,8 @@ def _about(finding: Finding, question: Question) -> About:
 
 
 def _relation(finding: Finding, question: Question) -> Relation | None:
-    if finding.code in WHOLE_FILE or finding.kind == "key-mismatch":
+    every = finding.severity is Severity.ERROR and finding.slug in EVERY_WRITE
+    if every or finding.code in WHOLE_FILE or finding.kind == "key-mismatch":
         return "file"
     if any(True for _ in _sessions(finding, question.own)):
         return "own"

@@ -14,7 +14,6 @@ from ..sizes import path_text
 from .document import Command
 from .findings import Answer
 from .looking import Seen
-from .verdicts import wrong
 
 REBUILT = "transcript-without-session"
 """The class whose repair is a command of its own, session by session."""
@@ -42,13 +41,13 @@ def place_of(home: Home) -> Place:
     return Place(home, "" if default else f" {word}", "" if default else f" --home {word}")
 
 
-def commands(place: Place, answer: Answer, sessions: Sequence[Seen], again: str) -> list[Command]:
-    """What to run, most important first. `again` is the command that asks the same question."""
+def commands(
+    place: Place, answer: Answer, slugs: Collection[str], sessions: Sequence[Seen], again: str
+) -> list[Command]:
+    """What to run, most important first: about the classes of `slugs`. `again` asks the same question."""
     if answer.broken_file:
         slug = next(one.slug for one in answer.about if one.code in FIRST)
         return [Command(f"hermes-dbtools runbook {slug}", "what to do first, step by step")]
-    own = any(wrong(one) for one in sessions)
-    slugs = {one.slug for one in answer.about if one.severity != "note" or (own and one.relation == "own")}
     found = [*_repairs(place, answer, slugs, again), *_elsewhere(place, sessions)]
     hidden = [one for one in sessions if one.hidden]
     if not found and hidden:

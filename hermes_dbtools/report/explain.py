@@ -56,7 +56,7 @@ def _log(log: Log) -> list[str]:
                 f"    {kind.follows} came within the minute before: look at that first, this may only follow"
             )
         if not kind.found:
-            lines.append(f"    not in the file now: {kind.calm}")
+            lines.append(f"    now: {kind.calm}")
     if log.more_sessions:
         lines.append(f"  {_count(log.more_sessions, 'line')} about further sessions")
     return lines
