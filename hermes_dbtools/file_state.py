@@ -18,6 +18,7 @@ from .holders import NOBODY, Holders, find_holders, lock_probe
 from .model import CouldNotLook, Holder
 from .process_names import command_name
 from .shown import shown
+from .wal_origin import Origin, foreign
 
 Problem = Literal[
     "", "missing", "directory", "not-a-file", "no-permission", "empty", "zeroes", "wrong-header", "truncated"
@@ -37,7 +38,8 @@ class FileState:
     """What lies at the path of a database. Sizes are bytes; `wal_size` is None where there is no `-wal`.
 
     `path` has its links resolved, for SQLite keeps the sidecars beside the real file. `problem` is '' for a
-    file that SQLite can open. `hot_journal`: a transaction that died with its process is to be rolled back.
+    file that SQLite can open. `hot_journal`: a transaction that died with its process is to be rolled back. `foreign_wal`:
+    by what the `-wal` is proved to be of another database, '' where it is not.
     """
 
     path: Path
@@ -52,12 +54,18 @@ class FileState:
     wal_size: int | None = None
     shm: bool = False
     hot_journal: bool = False
+    foreign_wal: Origin = ""
     holders: Holders = NOBODY
 
     @property
     def deleted_sidecar(self) -> bool:
         """Whether a process still has a `-wal` or `-shm` open that was deleted: what it commits is lost."""
         return any(holder.deleted_sidecar for holder in self.holders.processes)
+
+    @property
+    def split(self) -> bool:
+        """Whether the rows cannot be told from the file and its sidecars as they lie there (HDB003)."""
+        return self.hot_journal or self.deleted_sidecar or bool(self.foreign_wal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +164,7 @@ def _examine_file(state: FileState) -> FileState:
         wal_size=look.wal_size,
         shm=_size(name + "-shm") is not None,
         hot_journal=look.journal_valid and not holders.held,
+        foreign_wal=foreign(name + "-wal", look.header, size) if look.wal_size and not problem else "",
         holders=holders,
     )
 
@@ -186,7 +195,7 @@ def _confirmed(look: Callable[[], FileState]) -> FileState:
 
 
 def _suspicious(state: FileState) -> tuple[str | bool, ...]:
-    marks = (state.problem, state.deleted_sidecar, state.hot_journal)
+    marks = (state.problem, state.deleted_sidecar, state.hot_journal, state.foreign_wal)
     return marks if any(marks) else ()
 
 

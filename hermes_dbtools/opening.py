@@ -53,7 +53,7 @@ def opened(state: FileState, *, pause_writers: bool) -> AbstractContextManager[R
     Raises Moved when it is not what `state` says, HotJournal when SQLite finds one, `copies.WrittenTooOften`,
     and CouldNotLook for everything that a new start does not mend.
     """
-    if state.hot_journal or state.deleted_sidecar:
+    if state.split:
         return _immutable(state, rows_trusted=False)
     if state.wal_size is not None and state.shm:
         return _live(state)

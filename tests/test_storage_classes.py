@@ -38,6 +38,7 @@ PAGES = {
     "table-page": "compression_locks",
     "search-page": "messages_fts_data",
 }
+GROWN = "CREATE TABLE plugin_notes (id INTEGER PRIMARY KEY, note TEXT)"
 MARK = "INSERT INTO state_meta (key, value) VALUES ('test', '1')"
 
 
@@ -82,14 +83,47 @@ def damaged(path: Path, kind: str) -> None:
     )
 
 
+def foreign_wal(path: Path, proof: str) -> None:
+    """Put a database in the place of the one that a crash left with its `-wal`, as a restore by `cp` does.
+
+    `proof` is what tells them apart.
+    """
+    crashed(path, GROWN)
+    other = make(path.with_name("other.db"), "22")
+    fill(other)
+    if proof == "application-id":
+        path.unlink()
+        path.with_name("state.db-wal").unlink()
+        make(path, "22")
+        execute(path, "PRAGMA application_id = 1522790880")
+        crashed(path, GROWN)
+        execute(other, "PRAGMA application_id = 77")
+    elif proof == "schema":
+        for _ in range(3):
+            execute(other, "CREATE INDEX plugin ON messages (role)")
+            execute(other, "DROP INDEX plugin")
+    else:
+        connection = apsw.Connection(str(other))
+        for pragma in ("journal_mode = delete", "page_size = 8192"):
+            connection.execute(f"PRAGMA {pragma}").fetchall()
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA journal_mode = wal").fetchall()
+        connection.close()
+    other.replace(path)
+
+
 def spoil(path: Path, how: str, stack: ExitStack) -> None:
     """Do to a file what a case says; processes live until `stack` is left."""
     if how in PAGES:
         overwrite(path, PAGES[how])
+    elif how == "crashed":
+        crashed(path, GROWN)
     elif how in ("deleted-wal", "open-wal"):
         stack.enter_context(writer(path, MARK))
         if how == "deleted-wal":
             path.with_name("state.db-wal").unlink()
+    elif how.startswith("foreign-wal"):
+        foreign_wal(path, how.removeprefix("foreign-wal "))
     elif how == "hot-journal":
         many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 3000) "
         many += "INSERT INTO state_meta (key, value) SELECT 'test' || i, hex(zeroblob(500)) FROM n"

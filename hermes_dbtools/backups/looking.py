@@ -95,7 +95,7 @@ def present(state: FileState) -> Looked | Facts:
         foreign = bool(rows) and not STORE_TABLES & set(rows)
         found = None if foreign else database.read(state.path, _read)
     except Refused as error:
-        if state.hot_journal or state.deleted_sidecar:
+        if state.split:
             return Facts(path_text(state.path), room.needed(state), str(error))
         raise
     except (CouldNotLook, apsw.Error) as error:
