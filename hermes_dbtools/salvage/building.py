@@ -5,7 +5,8 @@ Application id, user version, page size, encoding and vacuum mode are those of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import apsw
@@ -24,7 +25,7 @@ _ENCODINGS = {1: "UTF-8", 2: "UTF-16le", 3: "UTF-16be"}
 
 
 def begin(path: Path, header: Header) -> apsw.Connection:
-    """Open the new, empty file in one transaction that only `finish` ends."""
+    """Open the new, empty file with the settings of the old one."""
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(file_uri(path, "mode=rw"), flags=flags)
     for pragma in (
@@ -44,16 +45,28 @@ def begin(path: Path, header: Header) -> apsw.Connection:
     return connection
 
 
-def attach(connection: apsw.Connection, copy: Path) -> bool:
-    """Let the connection read the damaged copy as `damaged`; False where SQLite cannot read its schema."""
-    connection.execute(
-        queries.statement("salvage/schema", "attach"), {"uri": file_uri(copy, "mode=ro&immutable=1")}
+@contextmanager
+def attached(connection: apsw.Connection, copy: Path | None) -> Iterator[apsw.Connection | None]:
+    """The copy attached as `damaged`, and a connection of its own that reads it; None where SQLite cannot.
+
+    Outside of a transaction: SQLite lets a connection write no more once it has found damage inside of one.
+    """
+    if copy is None:
+        yield None
+        return
+    reader = apsw.Connection(
+        file_uri(copy, "mode=ro&immutable=1"), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     )
-    try:
-        connection.execute(queries.statement("salvage/schema", "objects-of-copy")).fetchall()
-    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.IOError):
-        return False
-    return True
+    with closing(reader):
+        try:
+            reader.execute(queries.statement("salvage/schema", "objects-of-copy")).fetchall()
+        except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError):
+            yield None
+            return
+        uri = file_uri(copy, "mode=ro&immutable=1")
+        connection.execute(queries.statement("salvage/schema", "attach"), {"uri": uri})
+        yield reader
+        connection.execute(queries.statement("salvage/schema", "detach"))
 
 
 def make_tables(

@@ -7,7 +7,6 @@ does not is undone and decoded by ourselves, leaf by leaf, and so are damaged le
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -47,24 +46,24 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """Where rows come from and go to. `attached` says that SQLite can read the schema of the copy."""
+    """Where rows come from and go to. `reader` reads the copy, which is attached to `connection` too; None where it cannot."""
 
     connection: apsw.Connection
     pages: Pages
     header: Header
-    attached: bool
+    reader: apsw.Connection | None
 
     def carry(self, form: TableForm, tree: Tree, strays: Iterable[int]) -> Carried:
         """Carry every row of a table that can be read."""
         carried = Carried()
         for run in tree.runs():
-            if self.attached and self._by_sqlite(form, run):
+            if self.reader is not None and self._by_sqlite(form, run):
                 carried.by_sqlite += run.rows
             else:
                 for place in run.leaves:
                     page, first, last, rows = tree.leaf(place)
                     if (
-                        self.attached
+                        self.reader is not None
                         and len(run.leaves) > 1
                         and self._by_sqlite(form, Run(first, last, rows, run.leaves))
                     ):
@@ -82,17 +81,17 @@ class Carrier:
     def carry_without_rowid(self, form: TableForm, order: Iterable[str]) -> Carried:
         """Carry the rows of a table without rowids, from both of its ends as far as they can be read."""
         carried = Carried()
-        if not self.attached:
+        if self.reader is None:
             return carried
         keys = tuple(order)
-        for block, ending in (("carry-forward", ""), ("carry-backward", " DESC")):
+        for ending in ("", " DESC"):
             sorting = ", ".join(f"{queries.quote(key)}{ending}" for key in keys)
-            readable, whole = self._readable(form, sorting)
-            sql = queries.statement(SQL, block).replace("{order}", sorting)
-            with _savepoint(self.connection):
-                sql = queries.fill(sql, table=form.name, columns=form.names)
-                self.connection.execute(sql, {"rows": readable})
-                carried.by_sqlite += self.connection.changes()
+            readable, whole = _readable(self.reader, form, sorting)
+            sql = queries.statement(SQL, "carry-ordered").replace("{order}", sorting)
+            self.connection.execute(
+                queries.fill(sql, table=form.name, columns=form.names), {"rows": readable}
+            )
+            carried.by_sqlite += self.connection.changes()
             if whole:
                 break
         return carried
@@ -102,16 +101,18 @@ class Carrier:
         values = ", ".join(f"d.{queries.quote(name)}" for name in columns)
         sql = queries.statement(SQL, "carry").replace("{values}", values)
         sql = queries.fill(sql, table=form.name, key=form.key, columns=columns)
+        # Each statement is a transaction of its own: what SQLite calls damaged inside one makes all that follows refused.
         try:
-            with _savepoint(self.connection):
-                self.connection.execute(sql, {"first": run.first, "rows": run.rows})
-                if self.connection.changes() != run.rows or self._last(form) != run.last:
-                    raise apsw.CorruptError("other rows than the leaves hold")
+            self.connection.execute(sql, {"first": run.first, "rows": run.rows})
         except apsw.Error as error:
             if not of_the_copy(error):
                 raise
             return False
-        return True
+        if self.connection.changes() == run.rows and self._last(form) == run.last:
+            return True
+        sql = queries.fill(queries.statement(SQL, "take-back"), table=form.name, key=form.key)
+        self.connection.execute(sql, {"first": run.first})
+        return False
 
     def _last(self, form: TableForm) -> object:
         sql = queries.fill(queries.statement(SQL, "last"), table=form.name, key=form.key)
@@ -125,6 +126,7 @@ class Carrier:
         return leaf_rows(self.pages, page, self.header.codec, form.could_be, bounds=bounds, claimed=claimed)
 
     def _by_pages(self, form: TableForm, rows: Iterator[Row], carried: Carried) -> None:
+        self.connection.execute("BEGIN")
         bound = ((_statement_shape(values), rowid, values) for rowid, values in rows)
         for shape, group in groupby(bound, key=lambda one: one[0]):
             count, broken = shape
@@ -138,6 +140,7 @@ class Carrier:
             came = self.connection.total_changes() - before
             carried.by_pages += came
             carried.refused += asked - came
+        self.connection.execute("COMMIT")
 
     def _put(self, form: TableForm, count: int, broken: tuple[int, ...]) -> str:
         places = [place for place in range(count) if place != form.alias]
@@ -146,19 +149,20 @@ class Carrier:
         names = (form.key, *(form.columns[place].name for place in places))
         return queries.fill(sql, table=form.name, columns=names)
 
-    def _readable(self, form: TableForm, sorting: str) -> tuple[int, bool]:
-        sql = queries.statement(SQL, "forward").replace(";", f" ORDER BY {sorting};")
-        casts = ", ".join(f"typeof({queries.quote(name)})" for name in form.names)
-        sql = queries.fill(sql.replace("{columns}", casts), table=form.name)
-        readable = 0
-        try:
-            for _row in self.connection.execute(sql):
-                readable += 1
-        except apsw.Error as error:
-            if not of_the_copy(error):
-                raise
-            return readable, False
-        return readable, True
+
+def _readable(reader: apsw.Connection, form: TableForm, sorting: str) -> tuple[int, bool]:
+    """How many rows can be read in this order, and whether those are all."""
+    types = ", ".join(f"typeof({queries.quote(name)})" for name in form.names)
+    sql = queries.statement(SQL, "ordered").replace("{types}", types).replace("{order}", sorting)
+    readable = 0
+    try:
+        for _row in reader.execute(queries.fill(sql, table=form.name)):
+            readable += 1
+    except apsw.Error as error:
+        if not of_the_copy(error):
+            raise
+        return readable, False
+    return readable, True
 
 
 def of_the_copy(error: apsw.Error) -> bool:
@@ -172,15 +176,3 @@ def _stored(form: TableForm) -> tuple[str, ...]:
 
 def _statement_shape(values: Sequence[object]) -> tuple[int, tuple[int, ...]]:
     return len(values), tuple(place for place, value in enumerate(values) if isinstance(value, BrokenText))
-
-
-@contextmanager
-def _savepoint(connection: apsw.Connection) -> Iterator[None]:
-    connection.execute("SAVEPOINT carry")
-    try:
-        yield
-    except BaseException:
-        connection.execute("ROLLBACK TO carry")
-        raise
-    finally:
-        connection.execute("RELEASE carry")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-
 from typing import Literal
 
 import msgspec
@@ -80,7 +79,7 @@ class Salvaged(msgspec.Struct, frozen=True):
         """Whether everything was read, and every value is one that its column keeps."""
         return (
             all(table.complete for table in self.tables)
-            and self.schema != "known"
+            and self.schema == "file"
             and not (self.unread_bytes or self.unplaced or self.not_made or self.search_problem)
             and not (self.left_out or self.unpointed or self.violations or self.problems)
             and not (self.other_type or self.not_text)

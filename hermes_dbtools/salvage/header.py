@@ -9,8 +9,10 @@ from pathlib import Path
 from ..file_state import HEADER_SIZE, MAGIC, page_size
 
 SIZES = (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
-USUAL_SIZE = 4096
 SAMPLED_PAGES = 2_000
+ENOUGH = 0.7
+"""Share of the best fit that a smaller page size needs."""
+
 _FRACTIONS = b"\x40\x20\x20"
 _KINDS = frozenset((2, 5, 10, 13))
 
@@ -99,8 +101,8 @@ def _derived_size(path: Path) -> int:
     best = max(votes.values())
     if not best:
         return 0
-    near = [size for size in SIZES if votes[size] >= 0.9 * best]
-    return USUAL_SIZE if USUAL_SIZE in near else near[0]
+    # Every multiple of the size fits as well as it does, and half of it at most half as well.
+    return next(size for size in SIZES if votes[size] >= ENOUGH * best)
 
 
 def _like_page(head: bytes, size: int) -> bool:

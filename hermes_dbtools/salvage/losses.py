@@ -37,58 +37,67 @@ class Losses:
 
 
 def find(
-    connection: apsw.Connection, form: TableForm, tree: Tree, *, attached: bool, sequence: int | None
+    connection: apsw.Connection,
+    reader: apsw.Connection | None,
+    form: TableForm,
+    tree: Tree,
+    sequence: int | None,
 ) -> Losses:
-    """What was lost of a table that could not be read whole; `sequence` is the highest id the file had given away."""
+    """What was lost of a table that could not be read whole; `reader` reads the copy, where SQLite can.
+
+    `sequence` is the highest id the file had given away.
+    """
     connection.execute(queries.statement(SQL, "make-known"))
     connection.execute(queries.statement(SQL, "forget-known"))
-    proof = _known(connection, form) if attached else ""
+    proof = _known(connection, reader, form) if reader is not None else ""
     connection.execute(_sql("keep-lost", form))
     lost = number(connection, queries.statement(SQL, "lost"))
     ranges = rows(connection, queries.statement(SQL, "ranges"), {"limit": RANGES})
     at_most = lost if proof == "index" else _bound(connection, form, tree, sequence)
-    return Losses(lost, proof, at_most, tuple(ranges), _by_session(connection, form) if lost else ())
+    sessions = (
+        _by_session(connection, reader) if lost and reader is not None and form.name == "messages" else ()
+    )
+    return Losses(lost, proof, at_most, tuple((low, high) for low, high in ranges), sessions)
 
 
-def _known(connection: apsw.Connection, form: TableForm) -> str:
+def _known(connection: apsw.Connection, reader: apsw.Connection, form: TableForm) -> str:
     """Gather ids from the indexes until one was read whole."""
     partly = ""
-    for (index,) in rows(connection, queries.statement(SQL, "indexes"), {"table": form.name}):
-        if _entries(connection, form, str(index), "ASC"):
+    for (index,) in rows(reader, queries.statement(SQL, "indexes"), {"table": form.name}):
+        if _entries(connection, reader, form, str(index), "ASC"):
             return "index"
-        _entries(connection, form, str(index), "DESC")
+        _entries(connection, reader, form, str(index), "DESC")
         partly = "partly"
     return partly
 
 
-def _entries(connection: apsw.Connection, form: TableForm, index: str, order: str) -> bool:
-    sql = queries.statement(SQL, "entries")
-    columns = _index_columns(connection, index)
-    sql = sql.replace("{order}", ", ".join(f"d.{queries.quote(name)} {order}" for name in columns) or "1")
+def _entries(
+    connection: apsw.Connection, reader: apsw.Connection, form: TableForm, index: str, order: str
+) -> bool:
+    columns = [
+        name for _seq, _cid, name in reader.execute(f"PRAGMA index_info({queries.quote(index)})") if name
+    ]
+    sorting = ", ".join(f"{queries.quote(str(name))} {order}" for name in columns) or "1"
+    sql = queries.statement(SQL, "entries").replace("{order}", sorting)
     ids = array("q")
+    whole = True
     try:
-        for (rowid,) in connection.execute(queries.fill(sql, key=form.key, table=form.name, index=index)):
+        for (rowid,) in reader.execute(queries.fill(sql, key=form.key, table=form.name, index=index)):
             ids.append(rowid)
             if len(ids) >= BATCH:
                 _know(connection, ids)
+                ids = array("q")
     except apsw.Error as error:
         if not of_the_copy(error):
             raise
-        _know(connection, ids)
-        return False
+        whole = False
     _know(connection, ids)
-    return True
-
-
-def _index_columns(connection: apsw.Connection, index: str) -> list[str]:
-    pragma = f"PRAGMA damaged.index_info({queries.quote(index)})"
-    return [name for _seq, _cid, name in connection.execute(pragma) if name]
+    return whole
 
 
 def _know(connection: apsw.Connection, ids: array[int]) -> None:
     if ids:
         connection.execute(queries.statement(SQL, "know"), {"ids": apsw.carray(ids)})
-        del ids[:]
 
 
 def _bound(connection: apsw.Connection, form: TableForm, tree: Tree, sequence: int | None) -> int | None:
@@ -115,11 +124,11 @@ def _spans(tree: Tree) -> Iterable[tuple[int, int]]:
     return [(max(low, LOWEST), min(high, HIGHEST)) for low, high in merged]
 
 
-def _by_session(connection: apsw.Connection, form: TableForm) -> tuple[tuple[str, int], ...]:
-    if form.name != "messages":
-        return ()
+def _by_session(connection: apsw.Connection, reader: apsw.Connection) -> tuple[tuple[str, int], ...]:
+    ids = array("q", (id_ for (id_,) in rows(connection, queries.statement(SQL, "lost-ids"))))
+    bindings = {"limit": SESSIONS, "ids": apsw.carray(ids)}
     try:
-        found = rows(connection, queries.statement(SQL, "lost-by-session"), {"limit": SESSIONS})
+        found = rows(reader, queries.statement(SQL, "lost-by-session"), bindings)
     except apsw.Error as error:
         if not of_the_copy(error):
             raise

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import apsw
@@ -20,7 +20,7 @@ from ..shape import Shape, read_shape
 from ..shown import shown
 from ..sizes import path_text
 from ..verification import verify_copy
-from . import building, losses, parents, shapes, strays, values
+from . import building, losses, parents, shapes, skeleton, strays, values
 from .carrying import Carried, Carrier
 from .facts import Salvaged, SalvagedTable
 from .hints import preferred
@@ -90,8 +90,32 @@ class _Mapped:
 
     form: TableForm
     tree: Tree
-    pages: tuple[int, ...] = ()
-    carried: Carried | None = None
+    strays: tuple[int, ...] = ()
+    carried: Carried = field(default_factory=Carried)
+
+
+@dataclass(frozen=True, slots=True)
+class _Store:
+    """What was found in the copy: its schema, the shape that it makes, the tables with their pages, the highest ids given."""
+
+    source: Source
+    pages: Pages
+    schema: FoundSchema
+    shape: Shape
+    mapped: tuple[_Mapped, ...]
+    sequences: Mapping[str, int]
+    unplaced: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Finished:
+    """What was done after the rows had come."""
+
+    not_made: tuple[str, ...]
+    mended: parents.Mended
+    search: tuple[str, ...]
+    search_problem: str
+    checked: values.Values
 
 
 def _build(source: Source, pages: Pages, partial: Path, output: Path, progress: Progress) -> Salvaged:
@@ -100,34 +124,12 @@ def _build(source: Source, pages: Pages, partial: Path, output: Path, progress: 
     schema = shapes.complete(read_schema(pages, source.header), pages)
     connection = building.begin(partial, source.header)
     try:
-        attached = building.attach(connection, source.copy)
-        connection.execute("BEGIN IMMEDIATE")
         made, not_made = building.make_tables(connection, schema.objects)
         shape = _shape(connection)
         progress("its pages")
-        mapped = _map(pages, schema, shape, made)
-        sequences = _sequences(source, pages, schema)
-        unplaced = _place_strays(pages, mapped, sequences)
-        _carry(Carrier(connection, pages, source.header, attached), mapped, shape, progress)
-        _raise_sequences(connection, sequences, mapped)
-        if not any(one.carried and one.carried.rows for one in mapped):
-            raise CouldNotLook(f"{shown(source.state.path)}: no row can be read; nothing was made")
-        progress("what was lost")
-        tables = tuple(_table(connection, one, attached, sequences) for one in mapped)
-        progress("its indexes")
-        not_made += building.make_rest(connection, schema.objects, "index")
-        mended = parents.mend(connection, shape, source.state, _modified(source))
-        for kind in ("view", "virtual", "trigger"):
-            not_made += building.make_rest(connection, schema.objects, kind)
-        progress("its search indexes")
-        search, search_problem = building.refill_search(connection)
-        progress("its values")
-        checked = values.check_values(connection, read_shape(connection), source.state, _modified(source))
-        _application_id(connection, source)
-        connection.execute("COMMIT")
-        connection.execute("DETACH DATABASE damaged")
-        if source.header.wal_mode:
-            connection.execute("PRAGMA journal_mode=WAL").fetchall()
+        store = _Store(source, pages, schema, shape, *_map(source, pages, schema, shape, made))
+        tables = _rows(connection, store, progress)
+        finished = _finish(connection, store, progress)
     finally:
         connection.close()
     progress("the new file")
@@ -146,20 +148,60 @@ def _build(source: Source, pages: Pages, partial: Path, output: Path, progress: 
         unread_bytes=source.unread_bytes,
         tables=tables,
         schema_pages=schema.unreadable,
-        unplaced=unplaced,
-        not_made=tuple(not_made),
-        search=tuple(search),
-        search_problem=search_problem,
-        recovered=mended.recovered,
-        detached=mended.detached,
-        unpointed={name: count for name, count in sorted(mended.unpointed.items()) if count},
-        left_out={name: count for name, count in sorted(mended.left_out.items()) if count},
-        violations=mended.violations,
-        other_type=checked.other_type,
-        not_text=checked.not_text,
-        counters_off=checked.counters_off,
+        unplaced=store.unplaced,
+        not_made=(*not_made, *finished.not_made),
+        search=finished.search,
+        search_problem=finished.search_problem,
+        recovered=finished.mended.recovered,
+        detached=finished.mended.detached,
+        unpointed=_counts(finished.mended.unpointed),
+        left_out=_counts(finished.mended.left_out),
+        violations=finished.mended.violations,
+        other_type=finished.checked.other_type,
+        not_text=finished.checked.not_text,
+        counters_off=finished.checked.counters_off,
         problems=verified.problems,
     )
+
+
+def _rows(connection: apsw.Connection, store: _Store, progress: Progress) -> tuple[SalvagedTable, ...]:
+    """Carry the rows and say what was lost. The copy is attached for no longer than that."""
+    copy, header = store.source.copy, store.source.header
+    readable = skeleton.give_schema(copy, header, store.pages, store.schema.objects)
+    with building.attached(connection, copy if readable else None) as reader:
+        carrier = Carrier(connection, store.pages, header, reader)
+        for one in store.mapped:
+            progress(f"rows of {one.form.name}")
+            one.carried = _carry(carrier, one, store.shape)
+        if not any(one.carried.rows for one in store.mapped):
+            raise CouldNotLook(f"{shown(store.source.state.path)}: no row can be read; nothing was made")
+        progress("what was lost")
+        return tuple(_table(connection, reader, one, store.sequences) for one in store.mapped)
+
+
+def _finish(connection: apsw.Connection, store: _Store, progress: Progress) -> _Finished:
+    """Make the rest of the store and look at every value."""
+    objects, state, moment = store.schema.objects, store.source.state, _modified(store.source)
+    connection.execute("BEGIN IMMEDIATE")
+    _raise_sequences(connection, store)
+    progress("its indexes")
+    not_made = building.make_rest(connection, objects, "index")
+    mended = parents.mend(connection, store.shape, state, moment)
+    for kind in ("view", "virtual", "trigger"):
+        not_made += building.make_rest(connection, objects, kind)
+    progress("its search indexes")
+    search, search_problem = building.refill_search(connection)
+    progress("its values")
+    checked = values.check_values(connection, read_shape(connection), state, moment)
+    _application_id(connection, store.source)
+    connection.execute("COMMIT")
+    if store.source.header.wal_mode:
+        connection.execute("PRAGMA journal_mode=WAL").fetchall()
+    return _Finished(tuple(not_made), mended, tuple(search), search_problem, checked)
+
+
+def _counts(counts: Mapping[str, int]) -> dict[str, int]:
+    return {name: count for name, count in sorted(counts.items()) if count}
 
 
 def _shape(connection: apsw.Connection) -> Shape:
@@ -169,8 +211,10 @@ def _shape(connection: apsw.Connection) -> Shape:
         raise CouldNotLook(NO_STORE) from None
 
 
-def _map(pages: Pages, schema: FoundSchema, shape: Shape, made: list[SchemaObject]) -> list[_Mapped]:
-    del schema
+def _map(
+    source: Source, pages: Pages, schema: FoundSchema, shape: Shape, made: Sequence[SchemaObject]
+) -> tuple[tuple[_Mapped, ...], dict[str, int], tuple[int, ...]]:
+    """The tables with the pages of each, the highest ids given, and the pages that could be of several."""
     mapped = []
     for one in made:
         form = form_of(shape.tables[one.name])
@@ -178,7 +222,8 @@ def _map(pages: Pages, schema: FoundSchema, shape: Shape, made: list[SchemaObjec
         if not one.root:
             tree.missing(LOWEST, HIGHEST)
         mapped.append(_Mapped(form, tree))
-    return mapped
+    sequences = _sequences(source, pages, schema)
+    return tuple(mapped), sequences, _place_strays(pages, mapped)
 
 
 def _sequences(source: Source, pages: Pages, schema: FoundSchema) -> dict[str, int]:
@@ -196,7 +241,7 @@ def _sequences(source: Source, pages: Pages, schema: FoundSchema) -> dict[str, i
     return found
 
 
-def _place_strays(pages: Pages, mapped: list[_Mapped], sequences: dict[str, int]) -> tuple[int, ...]:
+def _place_strays(pages: Pages, mapped: Sequence[_Mapped]) -> tuple[int, ...]:
     names = [one.form.name for one in mapped]
     asked = []
     for one in mapped:
@@ -205,38 +250,37 @@ def _place_strays(pages: Pages, mapped: list[_Mapped], sequences: dict[str, int]
             asked.append(missed)
     found = strays.find(pages, asked)
     for one in mapped:
-        one.pages = found.pages.get(one.form.name, ())
-    del sequences
+        one.strays = found.pages.get(one.form.name, ())
     return found.unplaced
 
 
-def _carry(carrier: Carrier, mapped: list[_Mapped], shape: Shape, progress: Progress) -> None:
-    for one in mapped:
-        progress(f"rows of {one.form.name}")
-        if one.form.without_rowid:
-            one.carried = carrier.carry_without_rowid(one.form, shape.tables[one.form.name].primary_key)
-        else:
-            one.carried = carrier.carry(one.form, one.tree, one.pages)
+def _carry(carrier: Carrier, one: _Mapped, shape: Shape) -> Carried:
+    if one.form.without_rowid:
+        return carrier.carry_without_rowid(one.form, shape.tables[one.form.name].primary_key)
+    return carrier.carry(one.form, one.tree, one.strays)
 
 
-def _raise_sequences(connection: apsw.Connection, sequences: dict[str, int], mapped: list[_Mapped]) -> None:
+def _raise_sequences(connection: apsw.Connection, store: _Store) -> None:
     ((counted,),) = connection.execute(queries.statement("salvage/rows", "autoincrement")).fetchall()
-    names = {one.form.name for one in mapped}
-    for table, seq in sorted(sequences.items()) if counted else ():
+    names = {one.form.name for one in store.mapped}
+    for table, seq in sorted(store.sequences.items()) if counted else ():
         if table in names:
             for block in ("raise-sequence", "begin-sequence"):
                 connection.execute(queries.statement("salvage/rows", block), {"table": table, "seq": seq})
 
 
 def _table(
-    connection: apsw.Connection, one: _Mapped, attached: bool, sequences: dict[str, int]
+    connection: apsw.Connection,
+    reader: apsw.Connection | None,
+    one: _Mapped,
+    sequences: Mapping[str, int],
 ) -> SalvagedTable:
-    carried = one.carried or Carried()
+    carried = one.carried
     damaged = not one.tree.whole
     lost = losses.Losses()
     if damaged or carried.refused:
         sequence = sequences.get(one.form.name)
-        lost = losses.find(connection, one.form, one.tree, attached=attached, sequence=sequence)
+        lost = losses.find(connection, reader, one.form, one.tree, sequence)
     return SalvagedTable(
         name=one.form.name,
         rows=carried.rows,

@@ -31,7 +31,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Strays:
-    """The leaves found: pages in order of rowid for each table; `unplaced` look like rows of none or of several."""
+    """The leaves found: pages in order of rowid for each table; `unplaced` could be of more than one and are of none."""
 
     pages: Mapping[str, tuple[int, ...]]
     unplaced: tuple[int, ...]
@@ -58,28 +58,26 @@ def find(pages: Pages, tables: Sequence[Wanted]) -> Strays:
         leaf = read_leaf(pages, number, page)
         if not leaf.cells:
             continue
-        owner = _owner(tables, page, leaf)
-        if owner is None:
+        owners = _owners(tables, page, leaf)
+        if len(owners) > 1:
             unplaced.append(number)
-            continue
-        pages.state[number] = TAKEN
-        found[owner.name].append((leaf.cells[0][0], number))
+        elif owners:
+            pages.state[number] = TAKEN
+            found[owners[0].name].append((leaf.cells[0][0], number))
     ordered = {name: tuple(number for _rowid, number in sorted(leaves)) for name, leaves in found.items()}
     return Strays(ordered, tuple(unplaced))
 
 
-def _owner(tables: Sequence[Wanted], page: bytes, leaf: Leaf) -> Wanted | None:
+def _owners(tables: Sequence[Wanted], page: bytes, leaf: Leaf) -> list[Wanted]:
     types = [_types(page, cell) for cell in leaf.cells]
     first, last = leaf.cells[0][0], leaf.cells[-1][0]
-    able = [
+    return [
         table
         for table in tables
         if _missing(table.gaps, first, last)
         and all(one is not None and table.looks_like(one) for one in types)
+        and all(table.preferred(page, cell) for cell in leaf.cells)
     ]
-    if len(able) > 1:
-        able = [table for table in able if all(table.preferred(page, cell) for cell in leaf.cells)]
-    return able[0] if len(able) == 1 else None
 
 
 def _types(page: bytes, cell: Cell) -> list[int] | None:

@@ -81,7 +81,9 @@ def is_number(column: Column) -> bool:
 
 def _suits(column: Column, serial: int) -> bool:
     if serial == 0:
-        return not column.not_null
+        return (
+            not column.not_null and not column.pk
+        )  # SQLite would take NULL in a key, the store never gives one
     if is_text(column):
         return serial >= 12
     return serial < 12 if is_number(column) else True

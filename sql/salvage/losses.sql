@@ -1,4 +1,5 @@
--- What was lost of a table: run by hermes_dbtools/salvage/losses.py. `damaged` is the private copy.
+-- What was lost of a table: run by hermes_dbtools/salvage/losses.py. What asks indexes is
+-- asked of the private copy on a connection of its own: an answer of "malformed" would make the new file read-only.
 
 -- name: make-known
 -- Ids of rows that something else than the table itself proves.
@@ -10,11 +11,11 @@ DELETE FROM temp.known_rows;
 
 -- name: indexes
 -- The indexes of a table of the copy that hold an entry for each of its rows.
-SELECT name FROM pragma_index_list(:table, 'damaged') WHERE NOT partial ORDER BY seq DESC;
+SELECT name FROM pragma_index_list(:table) WHERE NOT partial ORDER BY seq DESC;
 
 -- name: entries
 -- One row per entry of an index of the copy: the id of its row. The table itself is not read.
-SELECT d.{key} FROM damaged.{table} AS d INDEXED BY {index} ORDER BY {order};
+SELECT {key} FROM {table} INDEXED BY {index} ORDER BY {order};
 
 -- name: know
 -- Ids that an index proved.
@@ -44,11 +45,15 @@ SELECT count(*) FROM main.{table} WHERE {key} > :low AND {key} <= :high;
 -- The highest id that the new file has.
 SELECT max({key}) FROM main.{table};
 
+-- name: lost-ids
+-- The id of each lost row.
+SELECT id FROM temp.known_rows ORDER BY id;
+
 -- name: lost-by-session
--- One row per session with lost messages that an index still names: its id and how many; the most first.
-SELECT CAST(d.session_id AS BLOB), count(*)
-  FROM damaged.messages AS d INDEXED BY idx_messages_session
-  JOIN temp.known_rows AS k ON k.id = d.id
- GROUP BY d.session_id
+-- One row per session of the copy with lost messages that its index still names: its id and how many; the most first.
+SELECT CAST(session_id AS BLOB), count(*)
+  FROM messages INDEXED BY idx_messages_session
+ WHERE id IN (SELECT value FROM carray(:ids))
+ GROUP BY session_id
  ORDER BY 2 DESC, 1
  LIMIT :limit;

@@ -18,23 +18,18 @@ INSERT OR IGNORE INTO main.{table} ({columns}) VALUES ({values});
 -- The highest rowid that a table has now.
 SELECT max({key}) FROM main.{table};
 
--- name: count
--- How many rows a table has now.
-SELECT count(*) FROM main.{table};
+-- name: take-back
+-- Rows of leaves that gave others than they hold go again, before the leaves are read one by one.
+DELETE FROM main.{table} WHERE {key} >= :first;
 
--- name: forward
+-- name: ordered
 -- The rows of a table without rowids in the order of its key: whether each can be read is seen by reading it.
-SELECT {columns} FROM damaged.{table} AS d NOT INDEXED;
+SELECT {types} FROM {table} NOT INDEXED ORDER BY {order};
 
--- name: carry-forward
--- As many rows of a table without rowids as could be read from its beginning.
+-- name: carry-ordered
+-- As many rows of a table without rowids as could be read from one of its ends.
 INSERT OR IGNORE INTO main.{table} ({columns})
-SELECT {columns} FROM damaged.{table} AS d NOT INDEXED ORDER BY {order} LIMIT :rows;
-
--- name: carry-backward
--- As many rows of a table without rowids as could be read from its end.
-INSERT OR IGNORE INTO main.{table} ({columns})
-SELECT {columns} FROM damaged.{table} AS d NOT INDEXED ORDER BY {order} LIMIT :rows;
+SELECT {columns} FROM damaged.{table} NOT INDEXED ORDER BY {order} LIMIT :rows;
 
 -- name: raise-sequence
 -- The highest number that the old file had given away: none of them is given again.
@@ -49,11 +44,3 @@ SELECT :table, :seq
 -- name: autoincrement
 -- Whether the file counts the ids of some table.
 SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence');
-
--- name: indexes
--- The indexes of a table of the copy that hold an entry for each of its rows.
-SELECT name FROM pragma_index_list(:table, 'damaged') WHERE NOT partial ORDER BY seq;
-
--- name: entries
--- The rowids that an index names, read from the index alone; in the order of the index or from its end.
-SELECT d.{key} FROM damaged.{table} AS d INDEXED BY {index} ORDER BY {order};

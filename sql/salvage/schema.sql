@@ -11,10 +11,18 @@ SELECT type, name, tbl_name, sql
 -- The private copy beside the new file.
 ATTACH DATABASE :uri AS damaged;
 
+-- name: object-of-copy
+-- One object of the private copy, where its pages are; SQLite reads the text when the copy is opened next.
+INSERT INTO sqlite_schema (type, name, tbl_name, rootpage, sql) VALUES (?, ?, ?, ?, ?);
+
 -- name: objects-of-copy
--- How many objects the schema of the copy has: asked to see whether SQLite can read it.
-SELECT count(*) FROM damaged.sqlite_schema;
+-- The tables of the copy: asked to see whether SQLite can read all of its schema.
+SELECT name FROM pragma_table_list WHERE schema = 'main' ORDER BY name;
 
 -- name: touch-all
 -- Every message belongs into the search indexes.
 INSERT INTO temp.touched_messages (id) SELECT id FROM main.messages ORDER BY id;
+
+-- name: detach
+-- The copy is not needed any more.
+DETACH DATABASE damaged;
