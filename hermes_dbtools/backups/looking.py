@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import apsw
+import msgspec
 
 from .. import database, preflight
+from ..copies import copy_plain, scratch_folder
 from ..database import FileState, Reading
 from ..model import CouldNotLook, Refused
 from ..shape import read_shape
@@ -36,6 +39,24 @@ class Looked:
     rows: Mapping[str, int]
 
 
+@contextmanager
+def readable(source: Path) -> Iterator[Path]:
+    """A backup that can be read: itself, or where a journal of a dead process lies beside it, a copy that is rolled back."""
+    state = database.examine(source)
+    if state.problem or not state.hot_journal:
+        yield source
+        return
+    with scratch_folder(room.needed(state)) as folder:
+        copy = folder / "copy.db"
+        copy_plain(state.path, copy)
+        copy_plain(database.sidecar(state.path, "-journal"), database.sidecar(copy, "-journal"))
+        if not folding.fold(copy):
+            raise Refused(
+                f"{shown(source)}: the backup is damaged: its journal cannot be rolled back; nothing was changed"
+            )
+        yield copy
+
+
 def verified_source(source: Path) -> Looked:
     """Check a backup whatever made it. Raises Refused when it is damaged, CouldNotLook when it is no store."""
     state = database.examine(source)
@@ -49,10 +70,13 @@ def verified_source(source: Path) -> Looked:
             "name another one (hermes-dbtools backup --list)"
         )
     try:
-        lines, _search = database.read(source, lambda reading: whole_file(reading.connection))
-        problems = preflight.structural(lines) or database.read(source, _uncountable)
-        if not problems:
-            return database.read(source, _read)
+        with readable(source) as copy:
+            lines, _search = database.read(copy, lambda reading: whole_file(reading.connection))
+            problems = preflight.structural(lines) or database.read(copy, _uncountable)
+            if not problems:
+                looked = database.read(copy, _read)
+                facts = msgspec.structs.replace(looked.facts, path=path_text(source), size=room.needed(state))
+                return replace(looked, facts=facts)
     except apsw.Error as error:
         problems = [str(error)]
     raise Refused(
