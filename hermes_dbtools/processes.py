@@ -23,6 +23,7 @@ from pathlib import Path
 import psutil
 
 from .model import Value
+from .mounts import mount_of, mounts
 
 HOLDER_PID = re.compile(r"(?:^|:)pid=([0-9]{1,10})(?=:|$)")
 HOLDER_HOST = re.compile(r"(?:^|:)host=([^:]+)")
@@ -135,36 +136,16 @@ def _start_time(pid: int) -> float | None:
 
 
 def _doubt_of_place(database: Path) -> str:
-    mounts = _mounts()
-    place = _mount_of(database, mounts)
+    mounted = mounts()
+    place = mount_of(database, mounted)
     if place is None:
         return "it is unknown on which filesystem the file lies"
-    mountpoint, kind = place
-    if kind.casefold() not in LOCAL_FILESYSTEMS:
-        return f"the file lies on a filesystem that other hosts may share ({kind})"
-    outermost = _mount_of(Path("/"), mounts)
-    if _in_container() and outermost is not None and mountpoint != outermost[0]:
+    if place.kind.casefold() not in LOCAL_FILESYSTEMS:
+        return f"the file lies on a filesystem that other hosts may share ({place.kind})"
+    outermost = mount_of(Path("/"), mounted)
+    if _in_container() and outermost is not None and place.point != outermost.point:
         return "the file is mounted into this container, from where processes outside are not seen"
     return ""
-
-
-def _mounts() -> list[tuple[str, str]]:
-    try:
-        return [(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
-    except (psutil.Error, OSError):
-        return []
-
-
-def _mount_of(path: Path, mounts: list[tuple[str, str]]) -> tuple[str, str] | None:
-    """Mount point and kind of the filesystem of a path; of several at one place the last one counts."""
-    real = os.path.normcase(os.path.realpath(path))
-    best: tuple[str, str] | None = None
-    for mountpoint, kind in mounts:
-        folder = os.path.normcase(mountpoint)
-        inside = real == folder or real.startswith(folder.rstrip("/\\") + os.sep)
-        if inside and (best is None or len(mountpoint) >= len(best[0])):
-            best = (mountpoint, kind)
-    return best
 
 
 def _in_container() -> bool:

@@ -28,7 +28,7 @@ BATCH_BYTES = 32 * 1024 * 1024
 
 @dataclass(slots=True)
 class Changes:
-    """Rows changed, by table: by statements of the plan, and by foreign key actions or triggers; and what the plan did to the schema."""
+    """Rows changed, by table: by statements of the plan, and by foreign key actions or triggers; and indexes and triggers."""
 
     direct: Counter[str] = field(default_factory=Counter)
     indirect: Counter[tuple[str, str]] = field(default_factory=Counter)

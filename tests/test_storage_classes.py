@@ -6,9 +6,10 @@ The cases of tests/cases/storage say by `spoil` what is done to the bytes of a f
 from __future__ import annotations
 
 import hashlib
+import tempfile
 import tomllib
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -38,6 +39,7 @@ PAGES = {
     "table-page": "compression_locks",
     "search-page": "messages_fts_data",
 }
+MODES = {"open-to-others": 0o666, "readable-by-others": 0o644}
 GROWN = "CREATE TABLE plugin_notes (id INTEGER PRIMARY KEY, note TEXT)"
 MARK = "INSERT INTO state_meta (key, value) VALUES ('test', '1')"
 
@@ -59,6 +61,17 @@ def store(tmp_path: Path) -> Path:
     path = make(tmp_path / "state.db", "22")
     fill(path)
     return path
+
+
+@contextmanager
+def reachable_folder() -> Iterator[Path]:
+    """A folder that every user of the machine can get to."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        folder.chmod(0o755)
+        if not all(one.stat().st_mode & 0o001 for one in folder.parents):
+            pytest.skip("the folder of temporary files is private")
+        yield folder
 
 
 def overwrite(path: Path, name: str) -> None:
@@ -116,6 +129,8 @@ def spoil(path: Path, how: str, stack: ExitStack) -> None:
     """Do to a file what a case says; processes live until `stack` is left."""
     if how in PAGES:
         overwrite(path, PAGES[how])
+    elif how in MODES:
+        path.chmod(MODES[how])
     elif how == "crashed":
         crashed(path, GROWN)
     elif how in ("deleted-wal", "open-wal"):
@@ -142,16 +157,17 @@ def cases() -> Iterator[Any]:
 
 @pytest.mark.parametrize("case", list(cases()))
 def test_spoiled_file(case: dict[str, Any], tmp_path: Path) -> None:
-    path = make(tmp_path / "state.db", case["shape"])
-    fill(path)
     with ExitStack() as stack:
+        folder = stack.enter_context(reachable_folder()) if case["spoil"] in MODES else tmp_path
+        path = make(folder / "state.db", case["shape"])
+        fill(path)
         spoil(path, case["spoil"], stack)
-        before = {one.name: hashlib.sha256(one.read_bytes()).hexdigest() for one in tmp_path.iterdir()}
-        (report,) = scan((tmp_path,), ScanOptions(now=1_790_000_000.0)).databases
+        before = {one.name: hashlib.sha256(one.read_bytes()).hexdigest() for one in folder.iterdir()}
+        (report,) = scan((folder,), ScanOptions(now=1_790_000_000.0)).databases
         found = [(f.code, f.key, f.severity.word, f.kind) for r in report.results for f in r.findings]
         assert found == [(e["code"], e["key"], e["severity"], e["kind"]) for e in case["expect"]]
         assert make_plan(report).steps == ()
-        after = {one.name: hashlib.sha256(one.read_bytes()).hexdigest() for one in tmp_path.iterdir()}
+        after = {one.name: hashlib.sha256(one.read_bytes()).hexdigest() for one in folder.iterdir()}
         assert after == before
 
 

@@ -67,7 +67,15 @@ from .search import (
     search_shadow_leftovers,
     unavailable_tokenizer,
 )
-from .storage import split_wal, structural_damage, transcript_without_session, unreadable_file
+from .storage import (
+    leftover_files,
+    reclaimable_space,
+    split_wal,
+    structural_damage,
+    transcript_without_session,
+    unreadable_file,
+    unsafe_storage,
+)
 from .transcript import (
     duplicate_messages,
     invalid_tool_arguments,
@@ -90,11 +98,9 @@ REGISTRY: tuple[Damage, ...] = (
     unreadable_file.DAMAGE,
     split_wal.DAMAGE,
     structural_damage.DAMAGE,
-    unavailable_tokenizer.DAMAGE,
-    search_shadow_leftovers.DAMAGE,
-    search_index_damage.DAMAGE,
-    search_rebuild_pending.DAMAGE,
-    search_index_gaps.DAMAGE,
+    unsafe_storage.DAMAGE,
+    leftover_files.DAMAGE,
+    reclaimable_space.DAMAGE,
     transcript_without_session.DAMAGE,
     newer_schema.DAMAGE,
     interrupted_migration.DAMAGE,
@@ -103,6 +109,11 @@ REGISTRY: tuple[Damage, ...] = (
     lost_column_defaults.DAMAGE,
     dangling_triggers.DAMAGE,
     missing_indexes.DAMAGE,
+    unavailable_tokenizer.DAMAGE,
+    search_shadow_leftovers.DAMAGE,
+    search_index_damage.DAMAGE,
+    search_rebuild_pending.DAMAGE,
+    search_index_gaps.DAMAGE,
     orphaned_messages.DAMAGE,
     missing_parent_session.DAMAGE,
     orphaned_usage.DAMAGE,

@@ -51,7 +51,7 @@ def _find(context: ScanContext) -> Iterator[Finding]:
 def _leftover(context: ScanContext, name: str, table: str, block: str) -> Finding:
     ((rows,),) = DAMAGE.rows(context, "rows", names={"table": name})
     ((size,),) = DAMAGE.rows(context, "bytes", {"name": name})
-    only = [whole(row[0]) for row in DAMAGE.rows(context, block)]
+    only = [whole(row[0]) for row in DAMAGE.rows(context, block, names={"leftover": name})]
     there = only[0] if only else whole(rows)
     what = (
         f"{there:,} of its {whole(rows):,} rows are nowhere else" if there else "all its rows are in it too"

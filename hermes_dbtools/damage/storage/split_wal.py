@@ -32,7 +32,6 @@ from collections.abc import Iterable
 from ...model import Finding, Safety, Severity
 from .._declare import ScanContext, declare
 
-
 ORIGINS = {
     "page-size": "another page size",
     "application-id": "another application id",

@@ -1,4 +1,4 @@
--- What an upgrade leaves that stopped half-way. {table} is a table of the file.
+-- What an upgrade leaves that stopped half-way. {table} and {leftover} are tables of the file.
 
 -- name: rows
 -- How many rows the table has.
@@ -9,20 +9,20 @@ SELECT count(*) FROM {table};
 SELECT coalesce(sum(pgsize), 0) FROM dbstat WHERE name = :name;
 
 -- name: usage-only-there
--- needs: session_model_usage session_model_usage_v21.billing_mode
--- How many rows of the old table of usage have no row of the same session, model and route in the new one.
+-- needs: session_model_usage.billing_mode
+-- How many rows of {leftover}, the old table of usage, have no row of the same session, model and route in the new one.
 SELECT count(*)
-  FROM session_model_usage_v21 AS old
+  FROM {leftover} AS old
  WHERE NOT EXISTS (SELECT 1 FROM session_model_usage AS new
                     WHERE new.session_id = old.session_id AND new.model = old.model
                       AND new.billing_provider = old.billing_provider AND new.billing_base_url = old.billing_base_url
                       AND new.billing_mode = old.billing_mode);
 
 -- name: bindings-only-there
--- needs: telegram_dm_topic_bindings telegram_dm_topic_bindings_new.thread_id
--- How many rows of the table in the making have no row of the same topic in the table itself.
+-- needs: telegram_dm_topic_bindings.thread_id
+-- How many rows of {leftover}, the table in the making, have no row of the same topic in the table itself.
 SELECT count(*)
-  FROM telegram_dm_topic_bindings_new AS made
+  FROM {leftover} AS made
  WHERE NOT EXISTS (SELECT 1 FROM telegram_dm_topic_bindings AS old
                     WHERE old.chat_id = made.chat_id AND old.thread_id = made.thread_id);
 
