@@ -149,6 +149,7 @@ def _interrupts_held() -> Iterator[None]:
 
 def _work(connection: Connection, options: ScanOptions) -> None:
     """The life of a worker: told its fellows, then asked for one file after the other, until nobody asks."""
+    signal.signal(signal.SIGINT, _stop_once)
     try:
         if hasattr(signal, "pthread_sigmask"):
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -157,6 +158,12 @@ def _work(connection: Connection, options: ScanOptions) -> None:
             connection.send(_reports(connection.recv(), options))
     except (EOFError, OSError, KeyboardInterrupt):
         return
+
+
+def _stop_once(_number: int, _frame: object) -> None:
+    """A terminal's Ctrl-C and the coordinator's signal both come; the second must not cut off the removal of copies."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _reports(targets: list[Target], options: ScanOptions) -> tuple[DatabaseReport, ...] | Exception:

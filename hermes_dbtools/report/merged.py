@@ -67,5 +67,6 @@ def _sums(merged: Merged) -> str:
     if summary.accepted:
         parts.append(f"{summary.accepted:,} {'finding' if summary.accepted == 1 else 'findings'} accepted")
     if summary.could_not_look:
-        parts.append(f"could not look {summary.could_not_look:,} times")
+        times = summary.could_not_look
+        parts.append(f"could not look {times:,} {'time' if times == 1 else 'times'}")
     return " · ".join(parts)
