@@ -6,7 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from .model import ShapeSummary, Value
+from .model import ShapeSummary
+from .report_document import ToolDocument
 
 Kind = Literal["table", "index", "search", "sqlite"]
 
@@ -53,9 +54,9 @@ class SourceSpace(msgspec.Struct, frozen=True):
 
 
 class SessionSpace(msgspec.Struct, frozen=True):
-    """One session, or an id that has messages and no row."""
+    """One session, or an id that has messages and no row. An id that is no text is written as `hex:…`."""
 
-    session: Value
+    session: str
     source: str
     messages: int
     bytes: int
@@ -124,3 +125,11 @@ class Space(msgspec.Struct, frozen=True):
     beside: tuple[FileGroup, ...]
     gains: tuple[Gain, ...]
     gains_unknown: str
+
+
+class SpaceDocument(Space, frozen=True, forbid_unknown_fields=True):
+    """The same as a document."""
+
+    format: Literal["hermes-dbtools/space"]
+    format_version: Literal[1]
+    tool: ToolDocument

@@ -54,7 +54,10 @@ def row_space(connection: apsw.Connection, shape: Shape, top: int) -> RowSpace:
     orphans = [Orphans("messages", sum(one.messages for one in lost), sum(one.bytes for one in lost))]
     return RowSpace(
         _sources(sums),
-        tuple(SessionSpace(text(key), one.source, one.messages, one.bytes, one.row) for key, one in largest),
+        tuple(
+            SessionSpace(printable(text(key)), one.source, one.messages, one.bytes, one.row)
+            for key, one in largest
+        ),
         sum(one.row for one in sums.values()),
         tuple(one for one in (*orphans, *_orphans(connection, shape)) if one.rows),
     )

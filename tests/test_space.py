@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import apsw
+import msgspec
 import pytest
 
 from hermes_dbtools.documents import encode
@@ -16,7 +17,7 @@ from hermes_dbtools.home import resolve
 from hermes_dbtools.model import CouldNotLook
 from hermes_dbtools.report.space import space_document, space_next, space_text
 from hermes_dbtools.space import SpaceOptions, space
-from hermes_dbtools.space_model import FileSpace, Space
+from hermes_dbtools.space_model import FileSpace, Space, SpaceDocument
 from tests.hostile import damage_every_column
 from tests.media import media_home
 from tests.running import tool
@@ -233,8 +234,8 @@ def test_the_command_prints_a_table_without_bars_where_nobody_looks(tmp_path: Pa
     assert "in the file" in said.out
     assert "█" not in said.out
     assert said.out == tool("space", str(path)).out
-    document = json.loads(tool("space", str(path), "--format", "json").out)
-    assert (document["format"], document["format_version"]) == ("hermes-dbtools/space", 1)
+    document = msgspec.json.decode(tool("space", str(path), "--format", "json").out, type=SpaceDocument)
+    assert accounted(document.file) == path.stat().st_size
 
 
 def test_a_bar_per_line_on_a_terminal(tmp_path: Path) -> None:

@@ -121,8 +121,9 @@ def _look(earlier: database.Reading, later: database.Reading, progress: Progress
 
 
 def _damaged(file: tuple[apsw.Connection, Shape], progress: Progress) -> frozenset[str]:
-    """Tables whose rows cannot be relied on: a page that is passed over would read as rows that are lost."""
-    return check_structure(*file, lambda table: progress(f"structure of {table}")).tables
+    """Tables with damaged pages, where a page that is passed over would read as rows that are lost. Indexes are not used."""
+    gate = check_structure(*file, lambda table: progress(f"structure of {table}"))
+    return frozenset(damage.table for damage in gate.damages if damage.kind != "index")
 
 
 def _opened(reading: database.Reading) -> Shape:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..damage import REGISTRY
 from ..home import Home
 from ..model import DatabaseReport, Result, Severity, Status
 from ..scanning import LOOK_ERRORS, ScanOptions, scan_home
@@ -29,8 +30,9 @@ class Damages:
 def new_damage(before: Path, after: Home, now: float, progress: Callable[[str], None]) -> Damages:
     """Scan after, then before for what was found. Both are looked at as the database of the same home.
 
-    A copy lies somewhere else than the files its rows name, so in a home of its own it would lack them all. `now` is epoch
-    seconds, the same for both: what only grew older is not new.
+    A copy lies somewhere else than the files its rows name, so in a home of its own it would lack them all. Classes that look at
+    how and where a file lies are left out: that is not what changed. `now` is epoch seconds, the same for both: what only grew
+    older is not new.
     """
     report, error = _scan(after, (), now, lambda word: progress(f"after: {word}"))
     if report is None:
@@ -57,8 +59,9 @@ def new_damage(before: Path, after: Home, now: float, progress: Callable[[str], 
 def _scan(
     home: Home, codes: tuple[str, ...], now: float, progress: Callable[[str], None]
 ) -> tuple[DatabaseReport | None, str]:
-    options = ScanOptions(select=codes, limit=LIMIT, now=now)
-    chosen = selected(options.registry, codes, ())
+    place = tuple(damage.code for damage in REGISTRY if damage.stage == "file")
+    options = ScanOptions(select=codes, ignore=place, limit=LIMIT, now=now)
+    chosen = selected(options.registry, options.select, options.ignore)
     try:
         report = scan_home(home, options, chosen, progress)
     except LOOK_ERRORS as error:

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from ..model import ShapeSummary
+from ..report_document import ToolDocument
 
 Word = Literal["error", "warning", "note"]
 
@@ -113,3 +114,11 @@ class Comparison(msgspec.Struct, frozen=True):
     def lost(self) -> int:
         """Rows that are gone, of all tables."""
         return sum(table.lost for table in self.tables)
+
+
+class CompareDocument(Comparison, frozen=True, forbid_unknown_fields=True):
+    """The same as a document."""
+
+    format: Literal["hermes-dbtools/compare"]
+    format_version: Literal[1]
+    tool: ToolDocument

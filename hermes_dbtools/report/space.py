@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..documents import plain
 from ..shown import one_line, shell_word
 from ..sizes import short, size_text
 
@@ -35,7 +34,7 @@ def space_document(space: Space, tool: Mapping[str, str]) -> dict[str, Any]:
         "format": "hermes-dbtools/space",
         "format_version": FORMAT_VERSION,
         "tool": dict(tool),
-        **plain(msgspec.structs.asdict(space) | _lists(space)),
+        **msgspec.to_builtins(space),
     }
 
 
@@ -66,13 +65,6 @@ def space_next(space: Space) -> list[str]:
         options = f" --select {gain.slug} --choose {gain.slug}={gain.answer}{lossy}"
         lines.append(f"hermes-dbtools repair {path}{options}   what would go (nothing is written)")
     return lines
-
-
-def _lists(space: Space) -> dict[str, Any]:
-    return {
-        name: msgspec.to_builtins(getattr(space, name))
-        for name in ("shape", "file", "sources", "orphans", "images", "beside", "gains")
-    } | {"sessions": [plain(msgspec.structs.asdict(one)) for one in space.sessions]}
 
 
 def _headline(space: Space) -> str:
@@ -153,11 +145,7 @@ def _sources(space: Space) -> list[Line]:
 
 
 def _sessions(space: Space, top: int) -> list[Line]:
-    return [(_id(one), one.bytes, _remark(one)) for one in space.sessions[:top]]
-
-
-def _id(one: SessionSpace) -> str:
-    return f"hex:{one.session.hex()}" if isinstance(one.session, bytes) else str(one.session)
+    return [(one.session, one.bytes, _remark(one)) for one in space.sessions[:top]]
 
 
 def _remark(one: SessionSpace) -> str:
