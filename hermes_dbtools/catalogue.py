@@ -60,8 +60,16 @@ def runbooks() -> str:
 
 def runbook(word: str) -> str:
     """The runbook of one class, as Markdown."""
-    damage = find_class(REGISTRY, word)
+    return _text(f"{find_class(REGISTRY, word).path}.md")
+
+
+def playbook() -> str:
+    """The Ansible playbook that scans many hosts, as YAML."""
+    return _text("many-hosts/scan.yml")
+
+
+def _text(path: str) -> str:
     target = queries.resource("runbooks")
-    for part in f"{damage.path}.md".split("/"):
+    for part in path.split("/"):
         target = target / part
     return target.read_text("utf-8")

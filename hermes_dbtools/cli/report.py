@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .options import epilog, format_option, writable, write
+from .options import READ_CODES, epilog, format_option, writable, write
 
 CODES = {
     0: "nothing at or above the --fail-on of the scans",
@@ -37,3 +37,14 @@ def merge(files: tuple[str, ...], format_: str, output: str | None) -> None:
     merged = merging.merge(files)
     write(documents.encode(merged.document) if format_ == "json" else merged_text(merged), output)
     raise SystemExit(merged.document.exit_code)
+
+
+@command.command("playbook", epilog=epilog(READ_CODES, "hermes-dbtools report playbook"))
+def playbook() -> None:
+    """Print the Ansible playbook that scans many hosts and merges their reports.
+
+    What can be set is said at its top.
+    """
+    from .. import catalogue
+
+    write(catalogue.playbook())
