@@ -10,12 +10,14 @@ from typing import Any
 import msgspec
 
 from .baseline import BaselineDocument
+from .comparing.model import CompareDocument
 from .documents import PlanDocument
 from .explain.document import Explanation
 from .merging import MergedDocument
 from .model import Receipt
 from .report_document import ReportDocument
 from .salvage.facts import SalvageDocument
+from .space_model import SpaceDocument
 
 TYPES: dict[str, type[msgspec.Struct]] = {
     "report": ReportDocument,
@@ -25,6 +27,8 @@ TYPES: dict[str, type[msgspec.Struct]] = {
     "merged-report": MergedDocument,
     "explain": Explanation,
     "salvage": SalvageDocument,
+    "compare": CompareDocument,
+    "space": SpaceDocument,
 }
 """The documents by the last word of their `format`."""
 

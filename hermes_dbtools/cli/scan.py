@@ -17,7 +17,9 @@ from .options import (
 )
 
 FORMATS = ("table", "json", "junit", "sarif", "github", "markdown", "prometheus")
-DOCUMENTS = ("report", "plan", "receipt", "baseline", "merged-report")
+DOCUMENTS = (
+    "report", "plan", "receipt", "baseline", "merged-report", "explain", "salvage", "compare", "space",
+)  # fmt: skip
 
 
 @click.command("scan", epilog=epilog(SCAN_CODES, "hermes-dbtools scan ~/.hermes --select references,lineage"))
