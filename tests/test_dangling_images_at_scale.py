@@ -7,6 +7,7 @@ import json
 import shutil
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
@@ -16,27 +17,41 @@ from hermes_dbtools.damage.media.dangling_image_references import DAMAGE
 from tests.media import MediaHome, media_home
 from tests.shapes.make import execute_many
 
-SESSIONS, IMAGES = 2_000, 100_000
-MISSING, OUTSIDE = range(5_000, IMAGES, 14_000), range(9_999, IMAGES, 33_000)
+SIZES = (2_500, pytest.param(100_000, marks=pytest.mark.bench))
+"""Images, fifty to a session; the files of the larger size take most of the time."""
+
 PEAK = 4_000_000
 """Bytes that Python may hold at once while it looks."""
 
 
-@pytest.fixture
-def crowded(tmp_path: Path) -> Iterator[MediaHome]:
+@dataclass(frozen=True)
+class Crowded:
+    """A home and the numbers of the images that are gone, and of those outside every folder the store knows."""
+
+    media: MediaHome
+    missing: range
+    outside: range
+
+
+@pytest.fixture(params=SIZES)
+def crowded(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Crowded]:
+    images = int(request.param)
+    sessions = images // 50
+    missing = range(images // 20, images, images * 14 // 100)
+    outside = range(images // 10 - 1, images, images * 33 // 100)
     home = media_home(tmp_path / "home")
-    ids = [(f"api {number:05}", 1_780_000_000.0 + number) for number in range(SESSIONS)]
+    ids = [(f"api {number:05}", 1_780_000_000.0 + number) for number in range(sessions)]
     execute_many(
         home.database, "INSERT INTO sessions (id, source, started_at) VALUES (?, 'api_server', ?)", ids
     )
     admissions, messages = [], []
     for number, (session, moment) in enumerate(ids):
         paths = []
-        for image in range(number, IMAGES, SESSIONS):
+        for image in range(number, images, sessions):
             entry = home.store(str(image).encode())
-            if image in MISSING:
+            if image in missing:
                 Path(entry["path"]).unlink()
-            elif image in OUTSIDE:
+            elif image in outside:
                 entry["path"] = shutil.move(entry["path"], f"{tmp_path}/{image}.png")
             payload = json.dumps({"api_turn_v1": {"media": [entry]}})
             admissions.append((f"{image:032x}", str(image), session, payload))
@@ -57,13 +72,12 @@ def crowded(tmp_path: Path) -> Iterator[MediaHome]:
         "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, 'user', ?, ?)",
         messages,
     )
-    yield home
+    yield Crowded(home, missing, outside)
     shutil.rmtree(home.home.root)
 
 
-@pytest.mark.bench
-def test_very_many_images(crowded: MediaHome) -> None:
-    assert (len(MISSING), len(OUTSIDE)) == (7, 3)
+def test_very_many_images(crowded: Crowded) -> None:
+    assert (len(crowded.missing), len(crowded.outside)) == (7, 3)
     statements: dict[str, int] = {}
 
     def trace(_cursor: apsw.Cursor, sql: str, bindings: object) -> bool:
@@ -72,14 +86,16 @@ def test_very_many_images(crowded: MediaHome) -> None:
         )
         return True
 
-    with crowded.looking() as context:
+    with crowded.media.looking() as context:
         context.connection.exec_trace = trace
         tracemalloc.start()
         found = list(DAMAGE.find(context))
         _now, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert sorted(finding.kind for finding in found) == ["held-missing"] * 7 + ["held-outside"] * 3
-    digests = {hashlib.sha256(str(image).encode()).hexdigest() for image in (*MISSING, *OUTSIDE)}
+    digests = {
+        hashlib.sha256(str(image).encode()).hexdigest() for image in (*crowded.missing, *crowded.outside)
+    }
     assert {finding.evidence["sha256"] for finding in found} == digests
     assert len(statements) == 3
     assert max(statements.values()) < 32, "one for each mark of the content pass, whatever the file holds"
