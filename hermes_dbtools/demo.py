@@ -7,30 +7,25 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import apsw
-
 from . import home as homes
-from . import queries, repairing
+from . import repairing
 from .apply import ApplyOptions
 from .damage import REGISTRY
+from .fixtures.shapes import empty_steps, script
+from .fixtures.steps import Step
+from .fixtures.steps import run as run_steps
 from .model import CouldNotLook
 from .report import table
 from .scanning import ScanOptions, scan
 from .undoing import undo
 
-SCRIPTS = ("shape_22", "demo_healthy", "demo_damage")
+SCRIPTS = ("demo_healthy", "demo_damage")
 
 
 def make_home(folder: Path) -> homes.Home:
     """Make a home of 13 invented sessions in `folder` and damage it as other programs have been seen to."""
-    database = folder / "state.db"
-    connection = apsw.Connection(str(database))
-    try:
-        connection.execute("PRAGMA journal_mode=WAL")
-        for script in SCRIPTS:
-            connection.execute((queries.resource("sql") / "fixture" / f"{script}.sql").read_text("utf-8"))
-    finally:
-        connection.close()
+    steps = [*empty_steps("22"), *(Step(script(name)) for name in SCRIPTS)]
+    run_steps(folder / homes.DATABASE_NAME, steps)
     return homes.resolve(str(folder))
 
 

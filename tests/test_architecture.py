@@ -23,6 +23,7 @@ ORDER = (
     "guard",
     "damage._declare",
     "damage",
+    "fixtures.making",
     "scanning",
     "comparing.compare",
     "documents",
