@@ -165,6 +165,9 @@ def _explained(state: FileState) -> Iterator[None]:
     except apsw.Error as error:
         if getattr(error, "extendedresult", 0) == apsw.SQLITE_READONLY_ROLLBACK:
             raise HotJournal from error
+        if getattr(error, "extendedresult", 0) == apsw.SQLITE_READONLY_RECOVERY:
+            # The header of the `-shm` was read while a writer changed it: a moment later it is whole.
+            raise Moved from error
         if isinstance(error, apsw.CantOpenError) and marks(state.path) != before:
             raise Moved from error
         raise CouldNotLook(f"{shown(state.path)}: {error}; {_advice(error)}") from None
