@@ -1,4 +1,4 @@
-"""Sizes, moments, ids and answers as people read them; computes nothing else."""
+"""Sizes, counts, moments, ids and answers as people read them; computes nothing else."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ def size_text(size: int) -> str:
 def path_text(path: Path | str | bytes) -> str:
     """A path as text; bytes of its name that are not UTF-8 are written as backslash escapes."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def counted(count: int, one: str, several: str = "") -> str:
+    """A number with its noun: 1 step, 2,000 steps. `several` where it is not `one` with an s."""
+    return f"{count:,} {one if count == 1 else several or one + 's'}"
 
 
 def moment_text(seconds: float) -> str:

@@ -638,7 +638,7 @@ def test_apply_asks_on_a_terminal(tmp_path: Path) -> None:
     before = path.read_bytes()
     refused = answered(path, b"n\n")
     assert refused.code == 130
-    assert "apply these 1 steps? [y/N]" in refused.err
+    assert "apply 1 step? [y/N]" in refused.err
     assert path.read_bytes() == before
     assert not (path.parent / "dbtools").exists()
     agreed = answered(path, b"y\n")

@@ -155,7 +155,7 @@ def test_what_each_repair_would_free(tmp_path: Path) -> None:
     assert "--select orphaned-messages --choose orphaned-messages=purge --allow-lossy" in command
     planned = tool(*command.split("   ")[0].split()[1:])
     assert planned.code == 1
-    assert "1 rows removed" in planned.out
+    assert "1 row removed" in planned.out
 
 
 def test_files_beside_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

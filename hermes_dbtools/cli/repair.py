@@ -130,8 +130,10 @@ def command(
         repairing.refuse_nothing_to_do(prepared) if apply_ else None
         raise SystemExit(prepared.exit_code)
     if not yes:
+        from ..sizes import counted
+
         (say if as_json else write)(text)
-        click.confirm(f"apply these {len(prepared.plan.steps):,} steps?", abort=True, err=True)
+        click.confirm(f"apply {counted(len(prepared.plan.steps), 'step')}?", abort=True, err=True)
     raise SystemExit(_carry_out(request, prepared, replace(options, now=time.time()), as_json=as_json))
 
 

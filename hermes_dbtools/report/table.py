@@ -25,7 +25,7 @@ from ..model import (
 )
 from ..plan import FIRST, totals
 from ..shown import one_line, shell_word
-from ..sizes import answers_text, moment_text, short, size_text
+from ..sizes import answers_text, counted, moment_text, short, size_text
 from .outcomes import accepted_text, blind_text, file_text, found_text, outcomes, summary
 
 PLAIN = "plain"
@@ -59,7 +59,7 @@ def headline(database: DatabaseReport, *, several: bool = False) -> str:
         parts.append(f"held by {_holders(database)}")
     if database.uninspected_processes:
         count = database.uninspected_processes
-        parts.append(f"{count} {'process' if count == 1 else 'processes'} of other users not inspected")
+        parts.append(f"{counted(count, 'process', 'processes')} of other users not inspected")
     return " · ".join(parts)
 
 
@@ -68,7 +68,7 @@ def plan_text(
 ) -> str:
     """The plan of a repair: steps by class, what is skipped and why. `dry`: it was not asked to be applied."""
     lines = [
-        f"dry run: nothing is written. {len(plan.steps):,} steps in one transaction, "
+        f"dry run: nothing is written. {counted(len(plan.steps), 'step')} in one transaction, "
         f"about {max(seconds, 0.1):.1f} s under the write lock"
         if plan.steps
         else "dry run: nothing is written, and nothing would be: the plan has no steps"
@@ -110,10 +110,10 @@ def plan_next(plan: Plan, database: DatabaseReport, options: str = "") -> list[s
 def receipt_text(receipt: Receipt) -> str:
     """What was applied, and how to take it back."""
     lines = [
-        f"applied: receipt {receipt.id}, {receipt.steps:,} steps, {receipt.lock_seconds:.2f} s under the write lock",
-        *(f"  {table}: {rows:,} rows" for table, rows in receipt.changed.items()),
+        f"applied: receipt {receipt.id}, {counted(receipt.steps, 'step')}, {receipt.lock_seconds:.2f} s under the write lock",
+        *(f"  {table}: {counted(rows, 'row')}" for table, rows in receipt.changed.items()),
         *(
-            f"  {table}: {rows:,} rows by foreign keys or the store's triggers"
+            f"  {table}: {counted(rows, 'row')} by foreign keys or the store's triggers"
             for table, rows in receipt.cascaded.items()
         ),
         *(f"  put back {one_line(file.target)}" for file in receipt.files),
@@ -194,8 +194,7 @@ def undo_text(receipt: Receipt, *, done: bool) -> str:
 
 def _given_back(receipt: Receipt, *, done: bool) -> list[str]:
     count = sum(not file.left for file in receipt.trash)
-    files = "file" if count == 1 else "files"
-    return [f"  {count:,} {files} {'put back' if done else 'to put back'}"] if count else []
+    return [f"  {counted(count, 'file')} {'put back' if done else 'to put back'}"] if count else []
 
 
 def _database(database: DatabaseReport, *, verbose: bool, timings: bool, several: bool) -> str:
@@ -295,18 +294,18 @@ def _rows_text(steps: Sequence[Step]) -> str:
             sums[place] = sums.get(place, 0) + statement.expect
     parts = [f"{signs[operation]}{rows:,} {table}" for (operation, table), rows in sums.items()]
     if files := sum(len(step.files) for step in steps):
-        parts.append(f"+{files:,} files put back")
+        parts.append(f"+{counted(files, 'file')} put back")
     if files := sum(len(step.trash) for step in steps):
-        parts.append(f"{files:,} files moved away")
+        parts.append(f"{counted(files, 'file')} moved away")
     return " ".join(parts)
 
 
 def _totals_text(plan: Plan) -> str:
     sums = totals(plan)
     parts = [
-        f"{sums['sessions_added']:,} sessions added" if sums["sessions_added"] else "",
-        f"{sums['rows_changed']:,} rows changed" if sums["rows_changed"] else "",
-        f"{sums['rows_removed']:,} rows removed, {size_text(sums['bytes_freed'])}"
+        f"{counted(sums['sessions_added'], 'session')} added" if sums["sessions_added"] else "",
+        f"{counted(sums['rows_changed'], 'row')} changed" if sums["rows_changed"] else "",
+        f"{counted(sums['rows_removed'], 'row')} removed, {size_text(sums['bytes_freed'])}"
         if sums["rows_removed"]
         else "",
         _files_text(plan.steps),
@@ -317,15 +316,15 @@ def _totals_text(plan: Plan) -> str:
 def _files_text(steps: Sequence[Step]) -> str:
     back = sum(len(step.files) for step in steps)
     away = [file for step in steps for file in step.trash]
-    parts = [f"{back:,} files put back" if back else ""]
-    parts += [f"{len(away):,} files moved away, {size_text(sum(file.size for file in away))}" if away else ""]
+    parts = [f"{counted(back, 'file')} put back" if back else ""]
+    parts += [f"{counted(len(away), 'file')} moved away, {size_text(sum(file.size for file in away))}" if away else ""]
     return " · ".join(part for part in parts if part)
 
 
 def _trash_lines(receipt: Receipt) -> list[str]:
     left = [file for file in receipt.trash if file.left]
     gone = len(receipt.trash) - len(left)
-    lines = [f"  moved away: {gone:,} files"] if gone else []
+    lines = [f"  moved away: {counted(gone, 'file')}"] if gone else []
     return lines + [f"  left: {one_line(file.path)} ({file.left})" for file in left]
 
 
