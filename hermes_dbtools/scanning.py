@@ -149,6 +149,8 @@ def _look(
     except CouldNotLook as error:
         raise CouldNotLook(f"{shown(state.path)}: {error}; name a state.db or a Hermes home") from None
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError) as error:
+        if not reading.rows_trusted:
+            return _untrusted(state, None, options, chosen, on_disk)
         damage = StructuralDamage("sqlite_schema", "schema", "", 1, str(error))
         context = ScanContext(
             reading.connection, _no_shape(), home, state, Gate((damage,)), options.now, options.deep
@@ -157,6 +159,8 @@ def _look(
         reason = "the schema cannot be read (HDB002)"
         done = (*on_disk, *structure)
         return _report(state, None, (*done, *_all_others(options, chosen, done, reason)))
+    if not reading.rows_trusted:
+        return _untrusted(state, shape, options, chosen, on_disk)
     progress("structure")
     started = time.perf_counter()
     gate = check_structure(reading.connection, shape, lambda table: progress(f"structure of {table}"))
@@ -172,16 +176,24 @@ def _look(
         trust_indexes=not options.deep,
     )
     results = (*on_disk, *_stage_results("structure", context, options, chosen, progress))
-    if not reading.rows_trusted:
-        reason = "rows of this file cannot be relied on (HDB003)"
-        results = (*results, *_all_others(options, chosen, results, reason))
-        return _report(state, shape, results, gate=gate)
     if not gate.indexes:
         return _rows(context, options, chosen, progress, results)
     with without_indexes(reading.connection, gate.indexes) as copy:
         return _rows(
             replace(context, connection=copy, shape=read_shape(copy)), options, chosen, progress, results
         )
+
+
+def _untrusted(
+    state: database.FileState,
+    shape: Shape | None,
+    options: ScanOptions,
+    chosen: frozenset[str],
+    on_disk: tuple[Result, ...],
+) -> DatabaseReport:
+    """The report of a half-written file: neither its structure nor its rows say what the whole of it is like."""
+    reason = "rows of this file cannot be relied on (HDB003)"
+    return _report(state, shape, (*on_disk, *_all_others(options, chosen, on_disk, reason)))
 
 
 def _rows(

@@ -20,6 +20,14 @@ from .shape import Shape
 _VALUE_LINES = re.compile(r"^(NULL|TEXT|NUMERIC|INTEGER|REAL|BLOB|non-\w+) value |^CHECK constraint failed ")
 _SEARCH_LINES = re.compile(r"inverted index for FTS5 table|^fts5: |no such tokenizer")
 _TREE = re.compile(r"\bTree (\d+)\b")
+SCHEMA = "sqlite_schema"
+OF_SQLITE = ("sqlite_sequence",)
+"""Tables of SQLite's own whose loss is felt: the highest ids that were ever given."""
+
+_PAGE = re.compile(r"\bpage (\d+)", re.IGNORECASE)
+MOST_PAGES = 100
+"""Damaged pages that are kept of one object."""
+
 KEY_INDEX = "sqlite_autoindex_"
 """How the names of indexes begin that SQLite makes for the keys of a table."""
 
@@ -28,13 +36,17 @@ _ROW_INDEX = re.compile(r"(?:missing from|in) index (\S+)$")
 
 @dataclass(frozen=True, slots=True)
 class StructuralDamage:
-    """What `quick_check` said of one object. `lines` is how many lines it gave, `first` the first of them."""
+    """What `quick_check` said of one object. `lines` is how many lines it gave, `first` the first of them.
+
+    `pages` are the first pages that it named, lowest first.
+    """
 
     table: str
-    kind: Literal["table", "index", "schema"]
+    kind: Literal["table", "index", "schema", "free-list"]
     index: str
     lines: int
     first: str
+    pages: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +81,12 @@ class _Lines:
 def check_structure(
     connection: apsw.Connection, shape: Shape, on_table: Callable[[str], None] = lambda _table: None
 ) -> Gate:
-    """Ask `quick_check` of each canonical table. A check that raises is damage; what it gave before is kept."""
+    """Ask `quick_check` of each canonical table. A check that raises is damage; what it gave before is kept.
+
+    Asked of the schema it also walks the list of free pages, of which a damaged one costs rows with the next write.
+    """
     damages: list[StructuralDamage] = []
-    for table in shape.canonical_tables:
+    for table in (*shape.canonical_tables, *(name for name in OF_SQLITE if name in shape.tables), SCHEMA):
         on_table(table)
         lines = _Lines()
         try:
@@ -80,10 +95,14 @@ def check_structure(
         except (apsw.CorruptError, apsw.IOError, apsw.NotADBError) as error:
             lines.add("table", "", f"the check stopped: {error}")
         damages.extend(
-            StructuralDamage(table, kind, index, len(found), found[0])  # type: ignore[arg-type]
+            StructuralDamage(table, kind, index, len(found), found[0], _pages(found))  # type: ignore[arg-type]
             for (kind, index), found in sorted(lines.found.items())
         )
     return Gate(tuple(damages), shape.canonical_tables)
+
+
+def _pages(lines: list[str]) -> tuple[int, ...]:
+    return tuple(sorted({int(number) for line in lines for number in _PAGE.findall(line)})[:MOST_PAGES])
 
 
 def classify(line: str) -> Literal["ok", "value", "search", "structure"]:
@@ -99,7 +118,7 @@ def _sort_line(shape: Shape, text: str, lines: _Lines) -> None:
     for line in text.splitlines():
         if classify(line) != "structure" or line.startswith("*** in database"):
             continue
-        kind, index = "table", ""
+        kind, index = "free-list" if line.startswith("Freelist:") else "table", ""
         if tree := _TREE.search(line):
             object_kind, name = _object_at(shape, int(tree.group(1)))
             if object_kind == "index":

@@ -19,8 +19,8 @@ damaged is left out of the copy and made again. While this stands, no plan touch
 Safety
 ------
 Manual. Each table is checked by itself, so one bad page does not hide what is known of the others, and what a
-check said before it stopped is kept. Damage of a search index is not reported here: it is made from messages
-and can be made again.
+check said before it stopped is kept. Rows are counted by reading them: an index that is whole says which there are.
+Damage of a search index is not reported here: it is made from messages and can be made again.
 """
 
 from __future__ import annotations
@@ -28,27 +28,54 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...model import Finding, Safety, Severity
+from ...readable_rows import Readable, readable_rows
 from ...structure import KEY_INDEX, Gate, StructuralDamage
 from .._declare import ScanContext, declare
+
+FREE_LIST = "free list"
+"""How a finding calls the list of free pages."""
 
 
 def _find(context: ScanContext) -> Iterable[Finding]:
     for damage in context.gate.damages:
+        read = _read(context, damage)
         yield DAMAGE.finding(
             table=damage.table,
             key=damage.index or damage.table,
             kind=damage.kind,
-            message=_meaning(damage, context.gate),
+            message=_meaning(damage, context.gate, read),
             evidence={
                 "object": damage.index or damage.table,
                 "canonical": damage.kind != "index",
                 "lines": damage.lines,
                 "first_line": damage.first,
+                "pages": list(damage.pages),
+                **_counts(read),
             },
         )
 
 
-def _meaning(damage: StructuralDamage, gate: Gate) -> str:
+def _read(context: ScanContext, damage: StructuralDamage) -> Readable | None:
+    if damage.kind != "table" or damage.table not in context.shape.tables:
+        return None
+    # An index that only does not fit its table tells which rows are missing; one with damaged pages does not.
+    bad = frozenset(d.index for d in context.gate.damages if d.kind == "index" and d.pages)
+    return readable_rows(context.connection, context.shape, damage.table, bad)
+
+
+def _counts(read: Readable | None) -> dict[str, object]:
+    if read is None:
+        return {}
+    return {
+        "rows": read.total,
+        "rows_readable": read.readable,
+        "rows_unreadable": read.unreadable,
+        "counted_by": read.index,
+        "at_most": read.at_most,
+    }
+
+
+def _meaning(damage: StructuralDamage, gate: Gate, read: Readable | None) -> str:
     if damage.kind == "schema":
         return "the schema cannot be read: nothing is known of the rows; work on a copy"
     if damage.kind == "index" and damage.index.startswith(KEY_INDEX) and _only_indexes(damage.table, gate):
@@ -59,7 +86,27 @@ def _meaning(damage: StructuralDamage, gate: Gate) -> str:
         return f"index {damage.index} does not fit its table {damage.table}, which is damaged too"
     if damage.kind == "index":
         return f"index {damage.index} is damaged; the rows of {damage.table} are still read, without it"
-    return f"table {damage.table} is damaged: its rows cannot be relied on; work on a copy"
+    return f"{_rows(damage.table, read)}, {_others(damage.table, gate)}; work on a copy"
+
+
+def _rows(table: str, read: Readable | None) -> str:
+    damaged = f"table {table} is damaged: its rows cannot be relied on"
+    if read is None:
+        return damaged
+    if read.unreadable is None:
+        return f"{damaged}, {read.readable:,} are readable, of how many is not known"
+    most = "at most " if read.at_most else ""
+    return f"{damaged}, {most}{read.unreadable:,} of {read.total:,} are unreadable"
+
+
+def _others(table: str, gate: Gate) -> str:
+    """What the damage means for the rest: the tables of the conversations, and search, which is made from messages."""
+    damaged = {damage.table for damage in gate.damages if damage.kind != "index"}
+    intact = [name for name in ("sessions", "messages") if name not in damaged]
+    words = [f"{' and '.join(intact)} intact"] if intact else []
+    if table == "messages":
+        words.append("search rebuildable from what is readable")
+    return ", ".join(words) or "other tables damaged too"
 
 
 def _only_indexes(table: str, gate: Gate) -> bool:
