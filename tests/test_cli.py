@@ -484,7 +484,8 @@ def test_the_help_lists_every_command_in_one_line() -> None:
 
 
 def test_every_example_is_a_call_that_is_understood(tmp_path: Path) -> None:
-    healthy(tmp_path / ".hermes")
+    store = healthy(tmp_path / ".hermes")
+    (tmp_path / "before.db").write_bytes(store.read_bytes())
     env = environment(HOME=str(tmp_path))
     (tmp_path / "reports").mkdir()
     for host in ("web1", "web2"):
