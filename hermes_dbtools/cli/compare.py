@@ -14,7 +14,7 @@ CODES = {
 }
 
 
-@click.command("compare", epilog=epilog(CODES, "hermes-dbtools compare before-upgrade.db ~/.hermes"))
+@click.command("compare", epilog=epilog(CODES, "hermes-dbtools compare ~/before.db ~/.hermes"))
 @click.argument("before", metavar="BEFORE")
 @click.argument("after", metavar="AFTER")
 @click.option(
@@ -27,7 +27,7 @@ CODES = {
 @click.option("--no-damage", is_flag=True, help="Compare rows and schema only; look for no damage.")
 @format_option
 def command(before: str, after: str, fail_on: str, no_damage: bool, format_: str) -> None:
-    """Say what an upgrade, or anything else, did to a store; changes nothing.
+    """Say what an upgrade or a repair did to a store; changes nothing.
 
     Counts the rows that were lost, gained and changed, names the sessions that left the list and why, the changes of
     the schema, and damage that is new. What a documented step of an upgrade converts is told apart from changes. BEFORE

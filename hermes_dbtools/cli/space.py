@@ -25,10 +25,11 @@ WIDEST = 40
 @click.option("--no-repairs", is_flag=True, help="Do not ask what each repair would free: that takes a scan.")
 @format_option
 def command(database: str | None, home: str | None, top: int, no_repairs: bool, format_: str) -> None:
-    """Say what takes how much room in and beside a store, and what would free some; changes nothing.
+    """Say what takes room in and beside a store; changes nothing.
 
     Bytes of tables, indexes and search indexes add up to the file. Those of sources and sessions are the bytes of their
-    values. What a repair frees inside the file is reused by new rows; only VACUUM INTO makes a smaller file.
+    values. It says too what each repair would free: inside the file that is room for new rows; only VACUUM INTO makes a
+    smaller file.
     """
     from .. import documents, engine
     from ..report import space as report
