@@ -14,7 +14,8 @@ import pytest
 from hermes_dbtools import documents
 from hermes_dbtools.explain.answers import explain_session
 from hermes_dbtools.explain.document import Explanation, Session
-from hermes_dbtools.explain.statements import DELETE, SINCE, UPSERT
+from hermes_dbtools.explain.failures import failures
+from hermes_dbtools.explain.statements import SINCE
 from hermes_dbtools.home import Home
 from hermes_dbtools.model import UsageError
 from hermes_dbtools.report import explain as report
@@ -38,6 +39,7 @@ from tests.repairs import (
 from tests.running import environment, tool
 from tests.shapes.make import SHAPES, execute
 
+UPSERT, DELETE = failures().statements.upsert, failures().statements.delete
 GONE = "20260601_000000_0dd0ff"
 TOMB = "INSERT INTO state_meta (key, value) VALUES ('gateway.retired_session.v1.{}', '{{}}')"
 LEASE = "INSERT INTO session_turn_leases VALUES ('{}', 'pid=1:turn=t', 1.0, 4e9)"

@@ -230,7 +230,7 @@ def test_nothing_of_the_text_of_a_log_is_told(tmp_path: Path) -> None:
     private = (
         "swordfish9",
         "agent:main:telegram:dm:100177",
-        "/home/someone/secret.txt",
+        "/data/someone/secret.txt",
         "https://x.example/k",
     )
     log = "".join(

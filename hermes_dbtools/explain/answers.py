@@ -42,7 +42,7 @@ class _Asked:
     def deleting(self) -> bool:
         """Whether the question is about a delete that failed."""
         kinds = self.log.kinds.values() if self.log is not None else ()
-        return any(statements.DELETE in lines.statements for lines in kinds)
+        return any(failures().statements.delete in lines.statements for lines in kinds)
 
 
 def explain_session(home: Home, word: str, progress: Progress, now: float | None = None) -> Explanation:

@@ -32,6 +32,14 @@ class Operation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     statement: str
 
 
+class Statements(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How statements of the store are called: `insert` of a `{table}`, the `upsert` of a session's row, its `delete`."""
+
+    insert: str
+    upsert: str
+    delete: str
+
+
 class Failures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All kinds in the order in which a line is held against them.
 
@@ -40,6 +48,7 @@ class Failures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     failure: tuple[Failure, ...]
     operation: tuple[Operation, ...]
+    statements: Statements
     other_files: tuple[str, ...]
     structure: tuple[str, ...]
 

@@ -15,14 +15,13 @@ from ..model import Value
 from ..shape import ForeignKey
 from ..sizes import short
 from .document import Failing
+from .failures import failures
 from .places import FILE, Places
 
-UPSERT = "INSERT INTO sessions … ON CONFLICT DO UPDATE"
 SINCE = " (0.18 and newer)"
 WRITTEN = ("messages", "session_model_usage")
 """Tables that the store writes for every session that is used."""
 
-DELETE = "DELETE FROM sessions"
 LEDGER = ("session_admissions.", "worker_executions.")
 """Tables whose rows newer releases retire before a delete, and older ones do not know."""
 
@@ -56,7 +55,7 @@ def blocking(context: ScanContext, place: Places) -> list[Failing]:
             and (table, key.columns[0]) not in OWN_DELETES
         ):
             because = f"{table} names it, ON DELETE {key.on_delete}"
-            found.append(Failing(DELETE, _key(table, key), because, rows))
+            found.append(Failing(failures().statements.delete, _key(table, key), because, rows))
     return found
 
 
@@ -70,7 +69,8 @@ def _without_row(context: ScanContext, place: Places) -> Iterator[Failing]:
     for table, key in _references(context):
         rows = place.rows(table, key.columns[0])
         if table in WRITTEN or rows:
-            statement = UPSERT + SINCE if table == "sessions" else f"INSERT INTO {table}"
+            named = failures().statements
+            statement = named.upsert + SINCE if table == "sessions" else named.insert.format(table=table)
             because = f"sessions has no row {short(place.id, 40)!r}"
             yield Failing(statement, _key(table, key), because, rows)
 
@@ -90,7 +90,7 @@ def _broken(context: ScanContext, session_ids: list[str]) -> dict[str, list[Fail
         for session, missing in context.rows(FILE, "broken-keys", asked, names):
             because = f"{parent.name} has no row {_value(text(missing))}"
             found.setdefault(str(text(session)), []).append(
-                Failing(UPSERT + since, _key("sessions", key), because)
+                Failing(failures().statements.upsert + since, _key("sessions", key), because)
             )
     return found
 
