@@ -17,6 +17,7 @@ from hermes_dbtools.comparing.model import CompareDocument, RowName
 from hermes_dbtools.model import CouldNotLook, Severity
 from hermes_dbtools.report.compare import compare_text
 from tests.comparing import NOW, WITH_DAMAGE, compared, differing, table, twins
+from tests.live_writers import files_of, writer
 from tests.running import tool
 from tests.shapes.make import SHAPES, execute, fill, make
 
@@ -343,3 +344,15 @@ def test_reading_leaves_no_trace(tmp_path: Path) -> None:
     contents = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     compared(before, after, WITH_DAMAGE)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == contents
+
+
+@pytest.mark.parametrize("journal_mode", ["wal", "delete"])
+def test_beside_a_process_that_has_written_and_still_has_the_file(journal_mode: str, tmp_path: Path) -> None:
+    before, after = twins(tmp_path)
+    delete = ("DELETE FROM messages WHERE id = 1", "PRAGMA wal_autocheckpoint = 0")
+    with writer(after, f"PRAGMA journal_mode = {journal_mode}", *delete):
+        files = files_of(after)
+        found = compared(before, after, WITH_DAMAGE)
+        assert files_of(after) == files
+    assert [row.key for row in table(found, "messages").lost_rows] == ["1"]
+    assert found.blind == ()
