@@ -9,7 +9,7 @@ from pathlib import Path
 from . import apply, database, documents, lock_estimate, preflight, receipts, settle
 from .damage import REGISTRY
 from .home import Home
-from .model import Active, CouldNotLook, DatabaseReport, Plan, Receipt, Severity, UsageError
+from .model import Active, CouldNotLook, DatabaseReport, Plan, Receipt, Refused, Severity, UsageError
 from .plan import PlanOptions, make_plan
 from .scanning import ScanOptions, exit_code, scan
 from .selection import checked_choices, parse_choice
@@ -66,7 +66,12 @@ def prepare(request: Request, progress: Callable[[str], None]) -> Prepared:
 
 
 def refuse_nothing_to_do(prepared: Prepared) -> None:
-    """Raise Active when every finding that could be mended belongs to a live session."""
+    """Raise Active when every finding that could be mended belongs to a live session, Refused for a newer file."""
+    shape = prepared.report.shape
+    if shape is not None and not shape.known:
+        raise Refused(
+            f"{prepared.report.path}: newer than this tool knows, report only; nothing was changed; update hermes-dbtools"
+        )
     active = prepared.plan.skipped_active
     if active and not prepared.plan.steps:
         sessions = sorted({str(item.session_id) for item in active})

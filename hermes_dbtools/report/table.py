@@ -26,6 +26,7 @@ from ..model import (
 from ..plan import FIRST, totals
 from ..shown import one_line, shell_word
 from ..sizes import answers_text, counted, moment_text, short, size_text
+from . import schema_words
 from .outcomes import accepted_text, blind_text, file_text, found_text, outcomes, summary
 
 PLAIN = "plain"
@@ -97,6 +98,8 @@ def plan_text(
 
 def plan_next(plan: Plan, database: DatabaseReport, options: str = "") -> list[str]:
     """What to run after a dry run; `options` are those it was made with, without which another plan would be applied."""
+    if database.shape is not None and not database.shape.known:
+        return ["   ".join(schema_words.UPDATE)]
     if not plan.steps:
         return (
             []
@@ -116,6 +119,7 @@ def receipt_text(receipt: Receipt) -> str:
             f"  {table}: {counted(rows, 'row')} by foreign keys or the store's triggers"
             for table, rows in receipt.cascaded.items()
         ),
+        *schema_words.done_lines(receipt),
         *(f"  put back {one_line(file.target)}" for file in receipt.files),
         *_trash_lines(receipt),
     ]
@@ -184,6 +188,7 @@ def undo_text(receipt: Receipt, *, done: bool) -> str:
             for table, rows in receipt.changed.items()
         ),
         *(f"  {table}: {rows:,} rows that came along" for table, rows in receipt.cascaded.items()),
+        *schema_words.taken_back_lines(receipt, done=done),
         *(f"  {'taken away' if done else 'take away'} {one_line(file.target)}" for file in receipt.files),
         *_given_back(receipt, done=done),
     ]
@@ -260,9 +265,12 @@ def _holders(database: DatabaseReport) -> str:
 def _next(database: DatabaseReport, damaged: Sequence[Result]) -> list[str]:
     if not damaged:
         return []
+    newer = database.shape is not None and not database.shape.known
     commands = [(f"hermes-dbtools runbook {damaged[0].slug}", "what it means, step by step")]
     first = any(result.code in FIRST for result in damaged)
-    if not first and any(result.answers != ("report",) for result in damaged):
+    if newer:
+        commands.insert(0, schema_words.UPDATE)
+    elif not first and any(result.answers != ("report",) for result in damaged):
         repair = f"hermes-dbtools repair {shell_word(database.path)}"
         commands.insert(0, (repair, "what would be changed (nothing is written)"))
     width = max(len(command) for command, _what in commands)
@@ -290,9 +298,12 @@ def _rows_text(steps: Sequence[Step]) -> str:
     sums: dict[tuple[str, str], int] = {}
     for step in steps:
         for statement in step.statements:
+            if statement.of_schema:
+                continue
             place = (statement.operation, statement.table)
             sums[place] = sums.get(place, 0) + statement.expect
-    parts = [f"{signs[operation]}{rows:,} {table}" for (operation, table), rows in sums.items()]
+    parts = schema_words.objects_text(steps)
+    parts += [f"{signs[operation]}{rows:,} {table}" for (operation, table), rows in sums.items()]
     if files := sum(len(step.files) for step in steps):
         parts.append(f"+{counted(files, 'file')} put back")
     if files := sum(len(step.trash) for step in steps):
@@ -308,6 +319,7 @@ def _totals_text(plan: Plan) -> str:
         f"{counted(sums['rows_removed'], 'row')} removed, {size_text(sums['bytes_freed'])}"
         if sums["rows_removed"]
         else "",
+        " ".join(schema_words.objects_text(plan.steps)),
         _files_text(plan.steps),
     ]
     return "in all: " + " · ".join(part for part in parts if part)
