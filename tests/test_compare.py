@@ -55,7 +55,7 @@ def test_the_command_says_it_as_text_and_as_json(tmp_path: Path) -> None:
     execute(after, "DELETE FROM messages WHERE id = 1")
     said = tool("compare", str(before), str(after))
     assert said.code == 1
-    assert said.out.endswith("\n1 rows lost · 0 gained · 0 changed · 1 kind of new damage\n")
+    assert said.out.endswith("\n1 row lost · 0 gained · 0 changed · 1 kind of new damage\n")
     shown = tool("compare", str(before), str(after), "--format", "json")
     assert shown.code == 1
     assert shown.out == tool("compare", str(before), str(after), "--format", "json").out

@@ -188,7 +188,7 @@ def _summary(comparison: Comparison) -> str:
     lost, changed = comparison.lost, sum(table.changed for table in tables)
     gained = sum(table.gained for table in tables)
     parts = [
-        f"{lost:,} rows lost" if lost else "no row lost",
+        f"{lost:,} row{'' if lost == 1 else 's'} lost" if lost else "no row lost",
         f"{gained:,} gained",
         f"{changed:,} changed",
     ]

@@ -18,7 +18,7 @@ from ..shown import one_line, shell_word
 from ..sizes import short, size_text
 
 if TYPE_CHECKING:
-    from ..space_model import FileGroup, Gain, SessionSpace, Space, Tree
+    from ..space_model import Gain, SessionSpace, Space, Tree
 
 FORMAT_VERSION = 1
 NAME_WIDTH = 44
@@ -48,7 +48,7 @@ def space_text(space: Space, *, bars: int = 0, top: int = 10) -> str:
         "by source: bytes of values", _sum(one.bytes for one in space.sources), _sources(space), bars
     )
     lines += _section(f"largest of {space.session_total:,} sessions", whole, _sessions(space, top), bars)
-    lines += _section("beside the file", _sum(g.bytes for g in space.beside), _beside(space.beside), bars)
+    lines += _section("beside the file", _sum(g.bytes for g in space.beside), _beside(space), bars)
     lines += _section("images", whole, _images(space), bars)
     lines += _section("rows without a session", whole, _orphans(space), bars)
     lines += _section("what would free how much", whole, _gains(space), bars)
@@ -139,7 +139,7 @@ def _search(space: Space) -> list[Line]:
 
 def _sources(space: Space) -> list[Line]:
     return [
-        (one.source, one.bytes, f"{one.sessions:,} sessions, {one.messages:,} messages")
+        (one.source, one.bytes, f"{_counted(one.sessions, 'session')}, {_counted(one.messages, 'message')}")
         for one in space.sources
     ]
 
@@ -149,15 +149,15 @@ def _sessions(space: Space, top: int) -> list[Line]:
 
 
 def _remark(one: SessionSpace) -> str:
-    return f"{one.source if one.row else 'no row'}, {one.messages:,} messages"
+    return f"{one.source if one.row else 'no row'}, {_counted(one.messages, 'message')}"
 
 
-def _beside(groups: Sequence[FileGroup]) -> list[Line]:
+def _beside(space: Space) -> list[Line]:
     lines = []
-    for group in groups:
+    for group in space.beside:
         unread = f", {group.unread:,} could not be looked at" if group.unread else ""
-        name = group.name if group.group != "sidecars" else f"state.db{group.name}"
-        lines.append((f"{group.group}: {name}", group.bytes, f"{group.files:,} files{unread}"))
+        name = group.name if group.group != "sidecars" else PurePath(space.path).name + group.name
+        lines.append((f"{group.group}: {name}", group.bytes, f"{_counted(group.files, 'file')}{unread}"))
     return lines
 
 
@@ -175,12 +175,14 @@ def _images(space: Space) -> list[Line]:
     if images.cached:
         lines.append(("in caches", images.cached, "emptied by age"))
     if images.inline:
-        lines.append(("inside messages, as base64", images.inline, f"{images.inline_count or 0:,} images"))
+        lines.append(
+            ("inside messages, as base64", images.inline, _counted(images.inline_count or 0, "image"))
+        )
     return lines
 
 
 def _orphans(space: Space) -> list[Line]:
-    return [(one.table, one.bytes, f"{one.rows:,} rows") for one in space.orphans]
+    return [(one.table, one.bytes, _counted(one.rows, "row")) for one in space.orphans]
 
 
 def _gains(space: Space) -> list[Line]:
@@ -198,6 +200,10 @@ def _gain(gain: Gain) -> Line:
     if gain.refused:
         remarks.append(f"{gain.refused:,} refused")
     return f"{gain.slug}: {gain.answer}", gain.rows + gain.files, ", ".join(remarks)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _sum(sizes: Iterable[int]) -> int:
