@@ -79,7 +79,10 @@ def make_tables(
     for one in every:
         if one.kind != "table" or one.virtual or _of_sqlite(one.name) or _shadow(one.name, every):
             continue
-        (made.append(one) if _make(connection, one) else refused.append(one.name))
+        if _make(connection, one):
+            made.append(one)
+        elif not one.added:
+            refused.append(one.name)
     return made, refused
 
 
@@ -90,6 +93,7 @@ def make_rest(connection: apsw.Connection, objects: Iterable[SchemaObject], kind
         for one in objects
         if (("virtual" if one.virtual else one.kind) == kind and one.sql and not _of_sqlite(one.name))
         and not _make(connection, one)
+        and not one.added
     ]
 
 

@@ -20,7 +20,9 @@ from .rows import Row, leaf_rows
 from .tables import TableForm
 from .trees import Run, Tree
 
-_OF_THE_COPY = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError)
+_OF_THE_COPY = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.TooBigError, apsw.NoMemError)
+"""The last two say a damaged record of a length that none has."""
+
 _READS = (apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ)
 
 SQL = "salvage/rows"
@@ -158,9 +160,7 @@ def _readable(reader: apsw.Connection, form: TableForm, sorting: str) -> tuple[i
     try:
         for _row in reader.execute(queries.fill(sql, table=form.name)):
             readable += 1
-    except apsw.Error as error:
-        if not of_the_copy(error):
-            raise
+    except apsw.Error:
         return readable, False
     return readable, True
 

@@ -18,13 +18,17 @@ KINDS = ("table", "index", "view", "trigger")
 
 @dataclass(frozen=True, slots=True)
 class SchemaObject:
-    """One object of the schema with the text that made it; `root` is its first page, 0 where it is not known."""
+    """One object of the schema with the text that made it; `root` is its first page, 0 where it is not known.
+
+    `added`: the file may never have had it; a known shape has.
+    """
 
     kind: str
     name: str
     table: str
     root: int
     sql: str
+    added: bool = False
 
     @property
     def virtual(self) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import apsw
 
-from .. import known, queries
+from .. import queries
 from ..shape import read_shape
 from .asking import rows
 from .leaves import LEAF, read_leaf
@@ -47,25 +47,15 @@ def complete(found: FoundSchema, pages: Pages) -> FoundSchema:
 
     A table that is added has no root page: its leaves are looked for among those that nobody claims.
     """
-    names = {one.name for one in found.objects}
-    if found.whole or (names.issuperset(_core()) and _fed(found)):
+    if found.whole:
         return found
     shape = _nearest(found, pages)
+    names = {one.name for one in found.objects}
     # Shadow tables are made by their index: a root page of theirs says nothing here.
     missing = [one for one in shape.objects if one.name not in names]
     if not missing:
         return found
     return FoundSchema((*found.objects, *missing), "known", shape.name, found.unreadable)
-
-
-def _core() -> tuple[str, ...]:
-    return tuple(name for name in known.CORE if "." not in name)
-
-
-def _fed(found: FoundSchema) -> bool:
-    """Whether the search index that every store has is there with the triggers that feed it."""
-    names = {one.name for one in found.objects}
-    return {"messages_fts", "messages_fts_insert", "messages_fts_delete", "messages_fts_update"} <= names
 
 
 def _nearest(found: FoundSchema, pages: Pages) -> KnownShape:
@@ -115,6 +105,6 @@ def _known_shape(name: str, script: str) -> KnownShape:
         connection.execute(script)
         made = rows(connection, queries.statement("salvage/schema", "objects"))
         shape = read_shape(connection)
-    objects = tuple(SchemaObject(kind, one, table, 0, sql) for kind, one, table, sql in made)
+    objects = tuple(SchemaObject(kind, one, table, 0, sql, added=True) for kind, one, table, sql in made)
     forms = {table: form_of(shape.tables[table]) for table in shape.canonical_tables}
     return KnownShape(name, objects, forms)
