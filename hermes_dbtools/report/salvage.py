@@ -160,6 +160,9 @@ def _schema(done: Salvaged) -> list[str]:
     lines = []
     if done.schema_pages:
         lines.append(f"  schema: unreadable pages {_some([str(page) for page in done.schema_pages])}")
+    if done.uncertain:
+        tables = ", ".join(one_line(name) for name in done.uncertain)
+        lines.append(f"  schema: more than one order of columns fits the rows of {tables}: look at them")
     if done.not_made:
         lines.append(
             f"  schema: could not be made again: {_some([one_line(name) for name in done.not_made])}"

@@ -44,7 +44,8 @@ class Salvaged(msgspec.Struct, frozen=True):
 
     `header` and `schema` say how they were found; `shape` is the known shape that completed a schema. `log` is what became of
     a `-wal` or journal. `recovered` sessions were rebuilt, `detached` lost their parent, `unpointed` rows their reference,
-    `left_out` rows had no parent left. `not_made` objects could not be made again. `unplaced` pages hold rows of no known table.
+    `left_out` rows had no parent left. `not_made` objects could not be made again. `unplaced` pages hold rows that could be of
+    several tables; of `uncertain` tables more than one order of columns fits.
     """
 
     source: str
@@ -60,6 +61,7 @@ class Salvaged(msgspec.Struct, frozen=True):
     unread_bytes: int
     tables: tuple[SalvagedTable, ...]
     schema_pages: tuple[int, ...]
+    uncertain: tuple[str, ...]
     unplaced: tuple[int, ...]
     not_made: tuple[str, ...]
     search: tuple[str, ...]

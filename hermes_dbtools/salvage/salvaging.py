@@ -148,6 +148,7 @@ def _build(source: Source, pages: Pages, partial: Path, output: Path, progress: 
         unread_bytes=source.unread_bytes,
         tables=tables,
         schema_pages=schema.unreadable,
+        uncertain=schema.uncertain,
         unplaced=store.unplaced,
         not_made=(*not_made, *finished.not_made),
         search=finished.search,

@@ -41,13 +41,15 @@ class FoundSchema:
     """The objects of a file in the order in which they were made. `origin` says how they were found.
 
     `file`: by its schema, whole. `pages`: some pages of the schema are lost, others were found again. `known`: some objects
-    are taken from the known `shape`. `unreadable` are the damaged pages of the schema itself.
+    are taken from the known `shape`. `unreadable` are the damaged pages of the schema itself; of the
+    `uncertain` tables more than one order of columns fits the rows.
     """
 
     objects: tuple[SchemaObject, ...]
     origin: Literal["file", "pages", "known"]
     shape: str = ""
     unreadable: tuple[int, ...] = ()
+    uncertain: tuple[str, ...] = ()
 
     @property
     def whole(self) -> bool:

@@ -6,92 +6,136 @@ the pages: how many values they have and of which storage classes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import apsw
 
-from .. import queries
-from ..shape import read_shape
+from .. import known, queries
 from .asking import rows
-from .leaves import LEAF, read_leaf
+from .columns import Types, best_text, texts_by_table
+from .leaves import LEAF, Leaf, children, read_leaf
 from .pages import Pages
 from .records import serial_types, varint
 from .schema import FoundSchema, SchemaObject
-from .tables import TableForm, form_of
 
 SAMPLED_LEAVES = 2_000
 """Leaves looked at to tell the shapes apart."""
 
-TOLD_BY = ("messages", "sessions")
-"""The tables in which shapes differ the most."""
-
 
 @dataclass(frozen=True, slots=True)
 class KnownShape:
-    """A shape by its name: its objects, without pages, and what rows of its tables look like."""
+    """A shape by its name, with its objects; these have no pages."""
 
     name: str
     objects: tuple[SchemaObject, ...]
-    forms: Mapping[str, TableForm]
+
+    @property
+    def tables(self) -> Mapping[str, str]:
+        """The texts of its ordinary tables."""
+        return {one.name: one.sql for one in self.objects if one.kind == "table" and not _of_search(one)}
 
 
 def known_shapes() -> tuple[KnownShape, ...]:
-    """Every known shape, by name."""
-    return tuple(_known_shape(name, text) for name, text in sorted(_scripts()))
+    """Every known shape, oldest first."""
+    return tuple(_known_shape(name, text) for name, text in sorted(_scripts(), key=_age))
 
 
 def complete(found: FoundSchema, pages: Pages) -> FoundSchema:
-    """The schema with what its lost pages may have held; the same where it is whole or lacks nothing.
+    """The schema with what its lost pages may have held; the same where it is whole and every text makes its object.
 
-    A table that is added has no root page: its leaves are looked for among those that nobody claims.
+    A table that is added without a root page is looked for among the leaves that nobody claims.
     """
-    if found.whole:
+    spoiled = _spoiled(found.objects)
+    if found.whole and not spoiled:
         return found
-    shape = _nearest(found, pages)
-    names = {one.name for one in found.objects}
-    # Shadow tables are made by their index: a root page of theirs says nothing here.
-    missing = [one for one in shape.objects if one.name not in names]
-    if not missing:
-        return found
-    return FoundSchema((*found.objects, *missing), "known", shape.name, found.unreadable)
-
-
-def _nearest(found: FoundSchema, pages: Pages) -> KnownShape:
-    names = {one.name for one in found.objects}
+    kept = tuple(one for one in found.objects if one not in spoiled)
+    roots = {one.name: one.root for one in spoiled}
     shapes = known_shapes()
-    sample = list(_sample(pages))
+    shape = _nearest(kept, shapes)
+    names = {one.name for one in kept}
+    texts = texts_by_table([one.tables for one in shapes])
+    strays = list(_sample(pages))
+    missing: list[SchemaObject] = []
+    uncertain: list[str] = []
+    # Shadow tables are made by their index: a root page of theirs says nothing here.
+    for one in (one for one in shape.objects if one.name not in names):
+        root = roots.get(one.name, 0)
+        if one.name in texts:
+            text = best_text(one.name, texts[one.name], list(_below(pages, root)) if root else strays)
+            if text is not None:
+                one = replace(one, sql=text.sql)
+                uncertain += [] if text.certain else [one.name]
+        missing.append(replace(one, root=root))
+    if not missing:
+        return replace(found, objects=kept)
+    return FoundSchema((*kept, *missing), "known", shape.name, found.unreadable, tuple(uncertain))
 
-    def nearness(shape: KnownShape) -> tuple[int, int, int]:
+
+def _spoiled(objects: Sequence[SchemaObject]) -> tuple[SchemaObject, ...]:
+    """Tables, views, indexes and triggers whose text makes none; search indexes may only lack their tokenizer here."""
+    spoiled = []
+    with closing(apsw.Connection(":memory:")) as connection:
+        for one in objects:
+            if not one.sql or one.virtual or one.name.startswith("sqlite_") or _of_search(one):
+                continue
+            try:
+                connection.execute(one.sql)
+            except apsw.Error:
+                spoiled.append(one)
+    return tuple(one for one in spoiled if one.kind == "table" or not _about(one, spoiled))
+
+
+def _about(one: SchemaObject, spoiled: Sequence[SchemaObject]) -> bool:
+    """Whether it failed only for the table that it belongs to."""
+    return any(other.kind == "table" and other.name == one.table for other in spoiled)
+
+
+def _nearest(kept: Sequence[SchemaObject], shapes: Sequence[KnownShape]) -> KnownShape:
+    """The shape that shares the most objects and adds the fewest; the newest of several."""
+    names = {one.name for one in kept}
+
+    def nearness(shape: KnownShape) -> tuple[int, int]:
         own = {one.name for one in shape.objects}
-        placed = exact = 0
-        for types in sample:
-            forms = [shape.forms[table] for table in TOLD_BY if shape.forms[table].looks_like(types)]
-            placed += bool(forms)
-            exact += any(len(form.columns) == len(types) for form in forms)
-        return len(names & own) - len(names - own), placed + exact, -len(own - names)
+        return len(names & own) - len(names - own), -len(own - names)
 
-    return max(shapes, key=nearness)
+    return max(reversed(shapes), key=nearness)
 
 
-def _sample(pages: Pages) -> Iterator[list[int]]:
-    """The serial types of the last row of leaves that nobody has claimed: the last was written by the newest release."""
+def _sample(pages: Pages) -> Iterator[Types]:
+    """The last record of leaves that nobody has claimed: the last was written by the newest release."""
     taken = 0
     for number, page in pages.unclaimed():
-        if page[0] != LEAF or number == 1 or taken >= SAMPLED_LEAVES:
+        if page[0] == LEAF and number > 1 and taken < SAMPLED_LEAVES:
+            taken += 1
+            yield from _last(page, read_leaf(pages, number, page))
+
+
+def _below(pages: Pages, root: int) -> Iterator[Types]:
+    """The same of the leaves of a tree whose pages can be found by their numbers."""
+    waiting, taken = [root], 0
+    while waiting and taken < SAMPLED_LEAVES:
+        number = waiting.pop()
+        if not pages.exists(number):
             continue
-        cells = read_leaf(pages, number, page).cells
-        if not cells:
-            continue
-        _rowid, _size, start, local = cells[-1]
-        head = page[start : start + local]
-        try:
-            types = serial_types(head[: max(varint(head, 0)[0], 1)])
-        except (ValueError, IndexError):
-            continue
+        page = pages.page(number)
         taken += 1
-        yield types
+        if page[0] == LEAF:
+            yield from _last(page, read_leaf(pages, number, page))
+        else:
+            waiting += [child for child, _key in (children(pages, number, page) or ())][::-1]
+
+
+def _last(page: bytes, leaf: Leaf) -> Iterator[Types]:
+    if not leaf.cells:
+        return
+    _rowid, _size, start, local = leaf.cells[-1]
+    head = page[start : start + local]
+    try:
+        yield serial_types(head[: max(varint(head, 0)[0], 1)])
+    except (ValueError, IndexError):
+        return
 
 
 def _scripts() -> Iterator[tuple[str, str]]:
@@ -100,11 +144,23 @@ def _scripts() -> Iterator[tuple[str, str]]:
             yield entry.name.removeprefix("shape_").removesuffix(".sql"), entry.read_text("utf-8")
 
 
+def _age(script: tuple[str, str]) -> tuple[int, str]:
+    """Numbers come first; the shapes without one are later, and of those each repeats the one before it in its text."""
+    name, text = script
+    return (int(name), "") if name.isdigit() else (1_000 + len(text), name)
+
+
 def _known_shape(name: str, script: str) -> KnownShape:
     with closing(apsw.Connection(":memory:")) as connection:
         connection.execute(script)
         made = rows(connection, queries.statement("salvage/schema", "objects"))
-        shape = read_shape(connection)
-    objects = tuple(SchemaObject(kind, one, table, 0, sql, added=True) for kind, one, table, sql in made)
-    forms = {table: form_of(shape.tables[table]) for table in shape.canonical_tables}
-    return KnownShape(name, objects, forms)
+    return KnownShape(
+        name, tuple(SchemaObject(kind, one, table, 0, sql, added=True) for kind, one, table, sql in made)
+    )
+
+
+def _of_search(one: SchemaObject) -> bool:
+    """Whether it is a search index or one of the tables that SQLite keeps it in."""
+    return one.virtual or (
+        one.kind == "table" and one.name.startswith(tuple(f"{name}_" for name in known.SEARCH_TABLES))
+    )

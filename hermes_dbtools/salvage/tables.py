@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 from ..shape import Column, Table
 
+_REAL = 7
+"""The serial type of a number with a fraction."""
+
 
 @dataclass(frozen=True, slots=True)
 class TableForm:
@@ -53,18 +56,21 @@ class TableForm:
 
 def form_of(table: Table) -> TableForm:
     """The form of a table that a file has."""
-    columns = tuple(table.columns.values())
+    return form_of_columns(table.name, tuple(table.columns.values()), without_rowid=table.without_rowid)
+
+
+def form_of_columns(name: str, columns: tuple[Column, ...], *, without_rowid: bool = False) -> TableForm:
+    """The form of a table with these columns, in the order in which they are stored."""
+    keys = [place for place, column in enumerate(columns) if column.pk]
     alias = -1
-    if not table.without_rowid and len(table.primary_key) == 1:
-        place = [column.name for column in columns].index(table.primary_key[0])
-        if columns[place].type.upper() == "INTEGER":
-            alias = place
+    if not without_rowid and len(keys) == 1 and columns[keys[0]].type.upper() == "INTEGER":
+        alias = keys[0]
     needed = [
         place + 1
         for place, column in enumerate(columns)
         if (column.not_null and column.default is None) or column.pk
     ]
-    return TableForm(table.name, columns, alias, max(needed, default=1), table.without_rowid)
+    return TableForm(name, columns, alias, max(needed, default=1), without_rowid)
 
 
 def is_text(column: Column) -> bool:
@@ -86,4 +92,6 @@ def _suits(column: Column, serial: int) -> bool:
         )  # SQLite would take NULL in a key, the store never gives one
     if is_text(column):
         return serial >= 12
+    if "INT" in column.type.upper() and serial == _REAL:
+        return False  # SQLite keeps 3.0 as 3 there, and the store writes no fractions
     return serial < 12 if is_number(column) else True

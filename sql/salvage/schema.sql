@@ -26,3 +26,11 @@ INSERT INTO temp.touched_messages (id) SELECT id FROM main.messages ORDER BY id;
 -- name: detach
 -- The copy is not needed any more.
 DETACH DATABASE damaged;
+
+-- name: text-of-table
+-- The text of a table, as SQLite keeps it after columns were added.
+SELECT sql FROM sqlite_schema WHERE name = :table;
+
+-- name: add-column
+-- A column as the store's upgrades add it: type, NOT NULL and default only ({rule}).
+ALTER TABLE {table} ADD COLUMN {column} {rule};
