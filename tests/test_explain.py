@@ -91,6 +91,26 @@ def test_messages_without_a_row(shape: str, tmp_path: Path) -> None:
     assert answer.next[0].command == f"hermes-dbtools repair {home.database} --select orphaned-messages"
 
 
+TEXT = """\
+state.db · held by nobody
+
+{id} · missing
+  why     its row is gone and 4 messages of it are left: nothing is saved in it
+  fails   INSERT INTO messages: messages.session_id -> sessions(id): sessions has no row '{id}'
+          INSERT INTO session_model_usage: session_model_usage.session_id -> sessions(id): sessions has no row '{id}'
+  rows    messages 4, session_model_usage 2
+  found   error HDB201 orphaned-messages: 4 messages of a session that has no row
+
+next:  hermes-dbtools repair {database} --select orphaned-messages   what would be changed (nothing is written)
+"""
+
+
+def test_what_is_read_at_three_in_the_morning(tmp_path: Path) -> None:
+    home = new_home(tmp_path / "home", "22", LOST_SESSION)
+    answer, _session = asked(home, THIRD)
+    assert report.text(answer) == TEXT.format(id=THIRD, database=home.database)
+
+
 def upsert(home: Home, session_id: str) -> str:
     """The statement with which stores since 0.18 write a session's row again, for the columns of this file."""
     has = {row[1] for row in execute(home.database, "PRAGMA table_info(sessions)")}

@@ -22,8 +22,9 @@ CODES = {
 def command(words: tuple[str, ...], home: str | None, log: str | None, format_: str) -> None:
     """Say why a session fails or is hidden, or what a log means.
 
-    SESSION is an id, the beginning of one, or a title. Without it, the log is read from --log or from standard
-    input. Of a log, only kinds of failure, ids and times are told. Changes nothing.
+    SESSION is an id, the beginning of one, or a title; one word alone is DB where a file bears that name. Without
+    SESSION, a log is read: --log, or standard input. Of a log, only kinds of failure, ids and times are told.
+    Changes nothing.
     """
     from .. import documents
     from ..explain.asking import answer

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import shlex
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
+from hermes_dbtools.explain.answers import explain_log
+from hermes_dbtools.explain.reading_log import read_log
+from hermes_dbtools.home import resolve
 from tests.printed import commands, typed
 from tests.real.judge import assert_clean
+from tests.real.lives import copy_of
 from tests.real.looks import run
 from tests.real.store import Store, StoreError
 from tests.real.test_foreign_key_story import LOST, assert_saves, lose_a_session
+from tests.shapes.make import execute
+
+LINE = "2026-03-01 10:20:00,000 WARNING run_agent: Session DB append_message failed: FOREIGN KEY constraint failed\n"
 
 
 def logged(store: Store, folder: Path) -> Path:
@@ -45,6 +53,19 @@ def test_a_log_line_leads_to_a_session_that_saves_in_three_commands(release: str
         assert_saves(store)
     assert run("explain", path, LOST).code == 0
     assert run("explain", path, "--log", log).code == 0
+
+
+@pytest.mark.parametrize("release", ["0.13.0", "0.20.4.1"])
+def test_nothing_is_wrong_with_any_session_of_a_busy_life(release: str, tmp_path: Path) -> None:
+    healthy = copy_of(release, tmp_path)
+    ids = [row[0] for row in execute(healthy.path, "SELECT id FROM sessions")]
+    log = read_log("-", BytesIO(LINE.encode()))
+    log.ids = dict.fromkeys(ids, 1)
+    answer = explain_log(resolve(healthy.path), log, lambda _what: None)
+    assert len(ids) > 40
+    assert [one.id for one in answer.sessions] == ids
+    assert [(one.id, one.failing) for one in answer.sessions if one.failing or one.state == "missing"] == []
+    assert (answer.exit_code, answer.verdict) == (0, "nothing is wrong in the file now")
 
 
 @pytest.mark.parametrize("release", ["0.18.2", "0.20.4.1"])
