@@ -1,0 +1,265 @@
+"""Run the commands that a Markdown file prints and say what it would hold if each block were their real output.
+
+A fence of language `console` holds commands, each in a line that begins with `$ `, and what it prints. A line `…` in that
+stands for any lines that were cut. What differs from run to run (times, receipts, paths, processes, digests, sizes) is
+not compared, nor is the number of classes that there are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+from pathlib import Path
+
+
+from hermes_dbtools.__main__ import main
+from tests.running import SECONDS, environment
+
+WRITE = "HERMES_DBTOOLS_WRITE_RUNBOOKS"
+"""Set it to 1 to write the blocks anew that differ; what changed is then for a reviewer to see."""
+
+CUT = "…"
+FENCE = re.compile(r"^( *)```(\w*)$")
+SHELL_LETTERS = frozenset("|&;<>$`*?")
+
+VARIES: Sequence[tuple[str, str]] = (
+    (r"\d{8}T\d{6}Z(-[0-9a-f]{8})?", "RECEIPT"),
+    (r"\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?Z?", "MOMENT"),
+    (r"\b[0-9a-f]{40,64}\b", "DIGEST"),
+    (r"\b\d+\.\d+ s\b", "SECONDS"),
+    (r"\b\d[\d,]*(\.\d+)? [KMGT]?B\b", "SIZE"),
+    (r"\b\d[\d,]* bytes\b", "SIZE"),
+    (r"\bpid \d+", "pid PID"),
+    (r"\b\d+ (clean|not applicable|not selected|needs --deep)\b", r"N \1"),
+    (r"\b(apsw|SQLite|sqlite) \d+(\.\d+)+", r"\1 VERSION"),
+    (r"/proc/\d+", "/proc/PID"),
+    (r"(?<=\S) {2,}", "  "),
+    (r" +$", ""),
+)
+OTHERS = re.compile(r" · \d+ process(es)? of other users not inspected")
+"""Said of the machine, not of the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command, and the lines printed after it: those of the file from `first` up to before `last`."""
+
+    text: str
+    indent: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where commands run: `home` is `~`. `values` are words of the file and what they are in this run (a pid)."""
+
+    home: Path
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        """The Hermes home, where the commands begin."""
+        return self.home / ".hermes"
+
+
+def commands(text: str) -> Iterator[Command]:
+    """The commands of a Markdown file in their order. Raises AssertionError for a fence that holds none."""
+    lines = text.splitlines()
+    number = 0
+    while number < len(lines):
+        opened = FENCE.match(lines[number])
+        number += 1
+        if opened is None:
+            continue
+        indent, language = opened.groups()
+        end = next(place for place in range(number, len(lines)) if lines[place] == f"{indent}```")
+        if language == "console":
+            yield from _commands(lines, number, end, indent)
+        number = end + 1
+
+
+def rewritten(text: str, place: Place, languages: Sequence[str] = ()) -> str:
+    """The file with what its commands really print, where that is not what it holds."""
+    del languages
+    lines = text.splitlines()
+    made: list[str] = []
+    copied = 0
+    session = Session(place)
+    for command in commands(text):
+        said = [_indented(line, command.indent) for line in session.run(command.text)]
+        held = lines[command.first : command.last]
+        made += lines[copied : command.first]
+        made += held if alike(held, said) else said
+        copied = command.last
+    return "\n".join([*made, *lines[copied:]]) + "\n"
+
+
+def alike(held: Sequence[str], said: Sequence[str]) -> bool:
+    """Whether these lines are the same but for what varies; a cut stands for any number of them."""
+    pattern = "".join(
+        "(?:.*\n)*" if line.strip() == CUT else re.escape(normal(line)) + "\n" for line in held
+    )
+    return re.fullmatch(pattern, "".join(f"{normal(line)}\n" for line in said)) is not None
+
+
+def normal(line: str) -> str:
+    """A line without what varies."""
+    indent = len(line) - len(line.lstrip(" "))
+    body = line[indent:]
+    for pattern, word in VARIES:
+        body = re.sub(pattern, word, body)
+    return line[:indent] + body if body else ""
+
+
+class Session:
+    """A shell at work in a home: a `cd` lasts."""
+
+    def __init__(self, place: Place) -> None:
+        """Begin in the Hermes home."""
+        self._place = place
+        self._folder = place.folder
+        self._environment = environment(HOME=str(place.home), COLUMNS=None, NO_COLOR=None, TMPDIR=None)
+        self._environment["PATH"] = f"{scripts(place.home)}{os.pathsep}{os.environ['PATH']}"
+
+    def run(self, command: str) -> list[str]:
+        """What a command prints, as a runbook shows it. Raises AssertionError where it is none."""
+        for word, value in self._place.values.items():
+            command = command.replace(word, value)
+        said = self._said(command)
+        assert "Traceback (most recent call last)" not in said, said
+        said = OTHERS.sub("", said)
+        for word, value in self._place.values.items():
+            said = said.replace(value, word)
+        said = said.replace(str(self._place.home.resolve()), "~").replace(str(self._place.home), "~")
+        return aligned([line.rstrip() for line in said.rstrip("\n").splitlines()])
+
+    def _said(self, command: str) -> str:
+        words = shlex.split(command)
+        plain = not SHELL_LETTERS & set(re.sub(r"'[^']*'|\"[^\"$`]*\"", "", command))
+        if plain and words[0] == "hermes-dbtools":
+            return self._here(words)
+        if plain and words[0] == "cd":
+            self._folder = (self._folder / Path(words[1]).expanduser()).resolve()
+            return ""
+        return self._shell(command)
+
+    def _here(self, words: Sequence[str]) -> str:
+        """The command line in this process: to start another one takes longer than what it does."""
+        home = str(self._place.home)
+        expanded = [home + word[1:] if word == "~" or word.startswith("~/") else word for word in words]
+        with _standing(self._folder, self._environment), _captured(expanded) as captured:
+            code = 0
+            try:
+                main()
+            except SystemExit as left:
+                code = int(left.code or 0)
+        said = captured.getvalue().decode("utf-8")
+        assert code != 2, f"{shlex.join(words)}: {said}"
+        return said
+
+    def _shell(self, command: str) -> str:
+        marker = self._place.home / ".folder"
+        script = f"{{ {command}\n}}\npwd -P > {shlex.quote(str(marker))}"
+        done = subprocess.run(
+            ["sh", "-c", script],
+            cwd=self._folder,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=SECONDS,
+            check=False,
+        )
+        said = done.stdout.decode("utf-8", "backslashreplace")
+        assert "not found" not in said, f"{command}: {said}"
+        self._folder = Path(marker.read_text("utf-8").rstrip("\n"))
+        return said
+
+
+def aligned(lines: Sequence[str]) -> list[str]:
+    """The commands after `next:` with what is said of them in one column again: a path has become shorter."""
+    made = list(lines)
+    starts = [number for number, line in enumerate(lines) if line.startswith("next:  ")]
+    for start in starts:
+        rest = takewhile(lambda line: line.startswith("       "), lines[start + 1 :])
+        block = [lines[start], *rest]
+        parts = [re.split(r" {3,}", line[7:], maxsplit=1) for line in block]
+        width = max((len(part[0]) for part in parts if len(part) > 1), default=0)
+        for number, part in enumerate(parts, start):
+            if len(part) > 1:
+                made[number] = f"{lines[number][:7]}{part[0]:{width}}   {part[1]}"
+    return made
+
+
+def scripts(home: Path) -> Path:
+    """A folder with the programs that runbooks name: this tool, and SQLite's shell as apsw has it."""
+    folder = home / ".programs"
+    if not folder.exists():
+        folder.mkdir(parents=True)
+        for name, module in (("hermes-dbtools", "hermes_dbtools"), ("sqlite3", "apsw")):
+            script = folder / name
+            script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m {module} "$@"\n', "utf-8")
+            script.chmod(0o755)
+    return folder
+
+
+def _commands(lines: Sequence[str], start: int, end: int, indent: str) -> Iterator[Command]:
+    begin = f"{indent}$ "
+    places = [place for place in range(start, end) if lines[place].startswith(begin)]
+    assert places, f"line {start}: a fence of console without a command"
+    assert places[0] == start, f"line {start}: output before the first command"
+    for place, following in zip(places, [*places[1:], end], strict=True):
+        words = [lines[place].removeprefix(begin)]
+        first = place + 1
+        while words[-1].endswith("\\"):
+            words[-1] = words[-1][:-1]
+            words.append(lines[first].strip())
+            first += 1
+        last = following
+        while last > first and not lines[last - 1].strip():  # an empty line between two commands is not output
+            last -= 1
+        yield Command("".join(words), indent, first, last)
+
+
+def _indented(line: str, indent: str) -> str:
+    return f"{indent}{line}" if line else ""
+
+
+@contextlib.contextmanager
+def _standing(folder: Path, variables: Mapping[str, str]) -> Iterator[None]:
+    """As if this process had been started there with these variables."""
+    before, back = dict(os.environ), Path.cwd()
+    os.environ.clear()
+    os.environ.update(variables)
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(back)
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@contextlib.contextmanager
+def _captured(words: Sequence[str]) -> Iterator[io.BytesIO]:
+    """What a program of these words writes, stdout and stderr in the order in which they come."""
+    raw = io.BytesIO()
+    text = io.TextIOWrapper(raw, "utf-8", write_through=True)
+    arguments, stdin = sys.argv, sys.stdin
+    sys.argv = list(words)
+    sys.stdin = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
+            yield raw
+    finally:
+        sys.argv, sys.stdin = arguments, stdin
+        text.detach()
