@@ -15,8 +15,8 @@ from hermes_dbtools import make_fixture, queries, scan
 from hermes_dbtools.damage import REGISTRY
 from hermes_dbtools.fixtures.damaging import impossible
 from hermes_dbtools.fixtures.makers import MAKERS, WITHOUT
-from hermes_dbtools.fixtures.making import ordered
 from hermes_dbtools.fixtures.names import SHAPES
+from hermes_dbtools.fixtures.orders import ordered
 from hermes_dbtools.model import DatabaseReport, Refused, Status, UsageError
 from hermes_dbtools.scanning import ScanOptions
 from hermes_dbtools.shape import Shape, read_shape
@@ -217,9 +217,16 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_what_cannot_be_made_is_one_line_and_no_file(name: str, tmp_path: Path) -> None:
     words, said = WRONG[name]
-    with pytest.raises(UsageError, match=said):
-        make_fixture(tmp_path / "state.db", damage=words)
+    for home in (False, True) if "home" not in name else (False,):
+        with pytest.raises(UsageError, match=said):
+            make_fixture(tmp_path / "fixture", damage=words, home=home)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_where_nothing_can_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(Refused, match="cannot be made"):
+        make_fixture(tmp_path / "file" / "state.db")
 
 
 def test_a_file_that_is_there_is_replaced_only_by_force_and_with_its_sidecars(tmp_path: Path) -> None:

@@ -50,7 +50,8 @@ def command(
     The same arguments make the same bytes (with the same SQLite). The classes of damage are those of `checks`; each
     damages sessions of its own, so one does not disturb another.
     """
-    from ..fixtures.making import Request, make, ordered
+    from ..fixtures.making import make
+    from ..fixtures.orders import Request, ordered
     from ..report.fixture import made_next, made_text
 
     request = Request(
