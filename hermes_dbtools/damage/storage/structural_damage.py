@@ -41,12 +41,12 @@ def _find(context: ScanContext) -> Iterable[Finding]:
         read = _read(context, damage)
         yield DAMAGE.finding(
             table=damage.table,
-            key=damage.index or damage.table,
+            key=_object(damage),
             kind=damage.kind,
             message=_meaning(damage, context.gate, read),
             evidence={
-                "object": damage.index or damage.table,
-                "canonical": damage.kind != "index",
+                "object": _object(damage),
+                "canonical": damage.kind not in ("index", "free-list"),
                 "lines": damage.lines,
                 "first_line": damage.first,
                 "pages": list(damage.pages),
@@ -75,9 +75,15 @@ def _counts(read: Readable | None) -> dict[str, object]:
     }
 
 
+def _object(damage: StructuralDamage) -> str:
+    return FREE_LIST if damage.kind == "free-list" else damage.index or damage.table
+
+
 def _meaning(damage: StructuralDamage, gate: Gate, read: Readable | None) -> str:
     if damage.kind == "schema":
         return "the schema cannot be read: nothing is known of the rows; work on a copy"
+    if damage.kind == "free-list":
+        return "the list of free pages is damaged: the rows are all there, and the next write may go over some of them"
     if damage.kind == "index" and damage.index.startswith(KEY_INDEX) and _only_indexes(damage.table, gate):
         return (
             f"the index of a key of {damage.table} is damaged; its rows are all there, and salvage reads them"
