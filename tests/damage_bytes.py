@@ -1,7 +1,7 @@
 """Damage a closed database file at chosen bytes; every maker changes what it says it does, or raises.
 
-Where the pages of a file are is asked of SQLite (`dbstat`); which rows lie on one is read from the page here, by a reader of a few
-lines that shares nothing with the product.
+Where the pages of a file are is asked of SQLite (`dbstat`); which rows lie on one is read from the page here, by a reader of
+a few lines that shares nothing with the product.
 """
 
 from __future__ import annotations
