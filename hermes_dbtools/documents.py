@@ -24,6 +24,7 @@ from .model import (
     Receipt,
     Report,
     Result,
+    SearchWork,
     Severity,
     Skipped,
     SkippedActive,
@@ -70,6 +71,7 @@ class StepDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     file: FileCopy | None = None
     bytes_freed: int = 0
     trash: list[FileTrash] = []
+    search: list[SearchWork] = []
 
 
 class PlanDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -237,6 +239,8 @@ def _database(database: DatabaseReport, *, timings: bool) -> dict[str, Any]:
         "error": database.error,
         "results": [_result(result, timings=timings) for result in database.results],
     }
+    if database.search:
+        document["search_indexes"] = [plain(msgspec.structs.asdict(state)) for state in database.search]
     if timings:
         document["gate_seconds"] = round(database.gate_seconds, 6)
     return document
@@ -305,6 +309,8 @@ def _step(number: int, step: Step, planners: Planners) -> list[dict[str, Any]]:
     entries[0]["bytes_freed"] = step.bytes_freed
     if step.trash:
         entries[0]["trash"] = [msgspec.structs.asdict(file) for file in step.trash]
+    if step.search:
+        entries[0]["search"] = [msgspec.to_builtins(work) for work in step.search]
     return entries
 
 
@@ -343,6 +349,7 @@ def _steps(entries: list[StepDocument], where: str, *, applied: bool) -> tuple[S
             statements=(*before.statements, statement) if statement else before.statements,
             files=(*before.files, file) if file else before.files,
             trash=(*before.trash, *entry.trash),
+            search=(*before.search, *entry.search),
         )
     return tuple(steps.values())
 

@@ -15,6 +15,7 @@ PER_ROW = 0.000_03
 PER_REMOVED_ROW = 0.000_3
 PER_FILE_BYTE = 1.5e-9
 PER_INDEXED_BYTE = 6e-9
+PER_SEARCH_BYTE = 1e-7
 
 
 def seconds(plan: Plan, state: FileState) -> float:
@@ -23,10 +24,11 @@ def seconds(plan: Plan, state: FileState) -> float:
     removed = sum(s.expect for s in statements if s.operation == "delete")
     changed = sum(s.expect for s in statements) - removed
     indexes = sum(s.operation == "create" for s in statements)
+    search = PER_SEARCH_BYTE if any(step.search for step in plan.steps) else 0.0
     return (
         START
         + PER_STEP * len(plan.steps)
         + PER_ROW * changed
         + PER_REMOVED_ROW * removed
-        + (PER_FILE_BYTE + PER_INDEXED_BYTE * indexes) * (state.size + (state.wal_size or 0))
+        + (PER_FILE_BYTE + PER_INDEXED_BYTE * indexes + search) * (state.size + (state.wal_size or 0))
     )

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from . import database, lock_estimate, queries
+import apsw
+
+from . import database, lock_estimate, queries, search_trial
 from .home import Home
-from .model import CouldNotLook, Plan, Refused, UsageError
+from .model import CouldNotLook, Plan, Refused, Step, UsageError
 from .plan import rows_removed
 from .shape import Shape, read_shape
 from .sizes import path_text
@@ -41,6 +43,11 @@ def refuse_held(state: database.FileState, plan: Plan, online: bool, limit_secon
         raise Refused(
             f"{state.path} is held by {names}; nothing was changed; stop it, or use --online for sessions that are idle"
         )
+    if any(step.search for step in plan.steps):
+        raise Refused(
+            f"a search index is made anew only while nobody holds the file, and {names} does; nothing was changed; "
+            "stop it, or leave the search family out with --ignore search"
+        )
     seconds = lock_estimate.seconds(plan, state)
     if seconds > limit_seconds:
         raise Refused(
@@ -54,7 +61,8 @@ def refuse_little_space(state: database.FileState, plan: Plan, *, backup: bool) 
     """Raise Refused when the file system is too full for the backup, the undo file and the WAL."""
     size = state.size + (state.wal_size or 0)
     undo = min(size, 2 * sum(step.bytes_freed for step in plan.steps))
-    needed = (size if backup else 0) + 2 * undo + SLACK_BYTES
+    remade = size if any(step.search for step in plan.steps) else 0
+    needed = (size if backup else 0) + 2 * undo + remade + SLACK_BYTES
     free = database.free_bytes(state.path.parent)
     if free < needed:
         raise Refused(
@@ -87,9 +95,12 @@ def refuse_untrusted(reading: database.Reading) -> None:
         raise Refused("rows of this file cannot be relied on; hermes-dbtools runbook split-wal")
 
 
-def back_up(home: Home, target: Path) -> database.Verification:
-    """Copy the database to `target` and verify the copy. Raises Refused, and removes the copy, when it is not sound."""
-    return verified(target, copy_counted(home.database, target))
+def back_up(home: Home, target: Path, steps: Iterable[Step] = ()) -> database.Verification:
+    """Copy the database to `target` and verify the copy. Raises Refused, and removes the copy, when it is not sound.
+
+    Damage that goes with the search indexes that `steps` make anew is no hindrance.
+    """
+    return verified(target, copy_counted(home.database, target), steps)
 
 
 def copy_counted(source: Path, target: Path) -> dict[str, int]:
@@ -100,10 +111,10 @@ def copy_counted(source: Path, target: Path) -> dict[str, int]:
     return database.read(source, lambda reading: _copy(reading, target))
 
 
-def verified(target: Path, counts: Mapping[str, int]) -> database.Verification:
+def verified(target: Path, counts: Mapping[str, int], steps: Iterable[Step] = ()) -> database.Verification:
     """Check a copy that must hold so many rows. Raises Refused, and removes the copy, when it is not sound."""
     verification = database.verify_copy(target, search=False)
-    problems = structural(verification.problems)
+    problems = _left_of_copy(target, verification.problems, steps)
     if not problems and dict(verification.rows) == counts:
         return verification
     target.unlink()
@@ -111,14 +122,34 @@ def verified(target: Path, counts: Mapping[str, int]) -> database.Verification:
     raise Refused("the backup does not hold the rows of the database; nothing was changed; try again")
 
 
-def refuse_damaged_file(home: Home) -> None:
-    """Raise Refused unless the whole file passes `quick_check`, search findings apart."""
-    _refuse_damage(database.read(home.database, lambda reading: whole_file(reading.connection)[0]))
+def refuse_damaged_file(home: Home, steps: Iterable[Step] = ()) -> None:
+    """Raise Refused unless the whole file passes `quick_check`, search findings and what `steps` make anew apart."""
+
+    def look(reading: database.Reading) -> list[str]:
+        return _left(reading.connection, whole_file(reading.connection)[0], steps)
+
+    _refuse_damage(database.read(home.database, look))
 
 
-def refuse_damaged_copy(path: Path) -> None:
+def refuse_damaged_copy(path: Path, steps: Iterable[Step] = ()) -> None:
     """The same for a private copy."""
-    _refuse_damage(database.verify_copy(path, search=False).problems)
+    _refuse_damage(_left_of_copy(path, database.verify_copy(path, search=False).problems, steps))
+
+
+def _left_of_copy(path: Path, problems: Iterable[str], steps: Iterable[Step]) -> list[str]:
+    connection = database.open_private(path)
+    try:
+        return _left(connection, problems, steps)
+    finally:
+        connection.close()
+
+
+def _left(connection: apsw.Connection, problems: Iterable[str], steps: Iterable[Step]) -> list[str]:
+    """The structural problems that are still there once the indexes that are made anew are gone."""
+    found = structural(problems)
+    if not found or not (names := search_trial.remade(steps)):
+        return found
+    return structural(search_trial.problems_after(connection, names))
 
 
 def structural(problems: Iterable[str]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from .model import BaselineEntry, ShapeSummary
+from .model import BaselineEntry, SearchIndexState, ShapeSummary
 
 Severity = Literal["error", "warning", "note"]
 
@@ -97,6 +97,7 @@ class DatabaseDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     live_sessions: list[LiveSessionDocument]
     error: str
     results: list[ResultDocument]
+    search_indexes: list[SearchIndexState] = []
     gate_seconds: float | None = None
 
 

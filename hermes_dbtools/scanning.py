@@ -18,7 +18,7 @@ import msgspec
 from . import database, guard
 from . import home as homes
 from .damage import REGISTRY
-from .damage._declare import Damage, NotApplicable, ScanContext, whole
+from .damage._declare import Damage, NeedsDeep, NotApplicable, ScanContext, whole
 from .model import (
     CouldNotLook,
     DatabaseReport,
@@ -28,6 +28,7 @@ from .model import (
     Severity,
     Status,
 )
+from .search_states import states
 from .selection import selected
 from .shape import Shape, read_shape
 from .shown import shown
@@ -223,7 +224,11 @@ def _rows(
         gate=context.gate,
     )
     return msgspec.structs.replace(
-        report, live=tuple(live.values()), all_live=live.all_reason, message_total=total
+        report,
+        live=tuple(live.values()),
+        all_live=live.all_reason,
+        message_total=total,
+        search=states(context),
     )
 
 
@@ -243,9 +248,11 @@ def _stage_results(
             results.append(_result(damage, Status.SKIPPED, NEEDS_DEEP))
             continue
         progress(damage.slug)
+        asked = {damage.slug, damage.code}.intersection(options.select)
+        looked = replace(context, deep=True) if asked else context  # what is asked for by name is looked at as a whole
         taken = set().union(*(claims.get(code, set()) for code in damage.cedes_to))
         claimed = claims.setdefault(damage.code, set()) if damage.code in ceded_codes else None
-        results.append(_run(damage, context, options.limit, taken, claimed))
+        results.append(_run(damage, looked, options.limit, taken, claimed))
     return tuple(results)
 
 
@@ -283,6 +290,8 @@ def _run(
                 kept.append(finding)
     except NotApplicable as error:
         return _result(damage, Status.NOT_APPLICABLE, str(error))
+    except NeedsDeep:
+        return _result(damage, Status.SKIPPED, NEEDS_DEEP)
     except LOOK_ERRORS as error:
         return _result(damage, Status.COULD_NOT_LOOK, f"{type(error).__name__}: {error}")
     reason = f"{ceded} reported by {' or '.join(damage.cedes_to)}" if ceded else ""

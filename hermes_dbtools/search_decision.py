@@ -64,6 +64,8 @@ class Upkeep:
 
     indexes: tuple[IndexUpkeep, ...]
     default_rule: KnownRule = "stops"
+    remade: tuple[str, ...] = ()
+    """Indexes that steps of the plan itself made anew."""
 
     @property
     def mode(self) -> Mode:
@@ -74,7 +76,7 @@ class Upkeep:
     @property
     def rebuilt(self) -> tuple[str, ...]:
         """The names of the indexes that are made anew."""
-        return tuple(item.index.name for item in self.indexes if item.mode == "rebuild")
+        return tuple(sorted({*self.remade, *(i.index.name for i in self.indexes if i.mode == "rebuild")}))
 
     @property
     def needs_tokenizer(self) -> bool:

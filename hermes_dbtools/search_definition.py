@@ -123,7 +123,7 @@ def _definition(shape: Shape, table: Table, triggers: list[Trigger]) -> SearchIn
             columns.append(next(_words(argument)))
     content = _bare(options["content"]) if "content" in options else None
     tokenizer = tuple(_words(_bare(options["tokenize"]))) if "tokenize" in options else ()
-    events = {_event(trigger): trigger for trigger in triggers}
+    events = {event(trigger.name, trigger.sql): trigger for trigger in triggers}
     insert = events["INSERT"].sql if "INSERT" in events else ""
     view = content in shape.tables and shape.tables[str(content)].kind == "view"
     head, mark, high = _HEAD.search(insert), _HEAD_MARK.search(insert), _HIGH_WATER.search(insert)
@@ -167,8 +167,9 @@ def _feeds(trigger: Trigger, index: str) -> bool:
     return re.search(target, trigger.sql[begin.end() :], re.IGNORECASE) is not None
 
 
-def _event(trigger: Trigger) -> str:
-    found = _EVENT.search(trigger.sql.replace(trigger.name, "", 1))
+def event(name: str, sql: str) -> str:
+    """DELETE, INSERT or UPDATE: what fires a trigger of this name and text, or ''."""
+    found = _EVENT.search(sql.replace(name, "", 1))
     return found[1].upper() if found else ""
 
 

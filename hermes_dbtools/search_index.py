@@ -37,6 +37,7 @@ __all__ = [
     "decide",
     "end_change",
     "read_indexes",
+    "refill",
     "register_tokenizer",
     "unavailable_tokenizers",
     "watched_columns",
@@ -93,14 +94,15 @@ def end_change(connection: apsw.Connection, upkeep: Upkeep) -> None:
     """Bring the entries of the changed messages in and the triggers back, byte for byte as they were."""
     for item in upkeep.indexes:
         if item.mode == "rebuild":
-            _refill(connection, item)
+            refill(connection, item)
         elif item.mode == "touch":
             _mend(connection, item, upkeep.default_rule)
     for text in _trigger_texts(upkeep).values():
         connection.execute(text)
 
 
-def _refill(connection: apsw.Connection, item: IndexUpkeep) -> None:
+def refill(connection: apsw.Connection, item: IndexUpkeep) -> None:
+    """Make an index that is not there, by its own text and settings, and bring in every row of its source."""
     connection.execute(item.index.create_sql)
     for name, value in item.settings:
         run(connection, "restore_setting", {"name": name, "value": value}, names(item.index))
@@ -114,7 +116,7 @@ def _mend(connection: apsw.Connection, item: IndexUpkeep, default_rule: KnownRul
         if not find_left(connection, item.index):
             item = rebuilt_anew(connection, item, "an entry of unknown text", default_rule)
             run(connection, "drop_index", parts=names(item.index))
-            _refill(connection, item)
+            refill(connection, item)
             return
         _remove(connection, item)
     many = run(connection, "touched_count")[0][0] > MANY_ENTRIES

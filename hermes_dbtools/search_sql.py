@@ -1,4 +1,4 @@
-"""Fill and run the statements of sql/search/upkeep.sql for one index; decides nothing.
+"""Fill and run the statements of sql/search/ for one index; decides nothing.
 
 Beside quoted identifiers, places of a statement take expressions: blocks of the same file that are one
 SELECT without FROM, which SQLite reads as a scalar inside parentheses. An index has one to three columns,
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import apsw
@@ -40,8 +41,17 @@ def run(
 
 def filled(block: str, parts: Mapping[str, str]) -> str:
     """The text of a block with its places filled. Raises KeyError for a place that `parts` lacks."""
-    sql = queries.statement("search/upkeep", block)
+    sql = queries.statement(file_of(block), block)
     return re.sub(r"\{(\w+)\}", lambda place: parts[place[1]], sql)
+
+
+@cache
+def file_of(block: str) -> str:
+    """The SQL file that a block stands in; their names differ. Raises KeyError for a block that is in none."""
+    for file in ("search/upkeep", "search/survey", "search/checking", "search/remaking"):
+        if any(query.name == block for query in queries.load(file)):
+            return file
+    raise KeyError(block)
 
 
 def names(index: SearchIndex) -> dict[str, str]:
@@ -65,15 +75,16 @@ def texts(index: SearchIndex, *, stopped: bool) -> str:
     found = [f"s.{quote(column)}" for column in index.columns]
     if index.head_limit is not None:
         column = index.columns.index("content")
-        found[column] = _expression("head", found[column])
+        found[column] = expression("head", text=found[column])
     if index.inline and index.joined:
-        found = [_expression("joined", found[0])]
-    return ", ".join(_expression("until_nul", text) if stopped else text for text in found)
+        found = [expression("joined", text=found[0])]
+    return ", ".join(expression("until_nul", text=text) if stopped else text for text in found)
+
+
+def expression(block: str, **parts: str) -> str:
+    """A block that is one SELECT without FROM, as SQLite takes it for a value."""
+    return f"({filled(block, parts).removesuffix(';')})"
 
 
 def _of_columns(block: str, index: SearchIndex) -> list[str]:
-    return [_expression(block, f"s.{quote(column)}") for column in index.columns]
-
-
-def _expression(block: str, text: str) -> str:
-    return f"({filled(block, {'text': text}).removesuffix(';')})"
+    return [expression(block, text=f"s.{quote(column)}") for column in index.columns]

@@ -13,12 +13,13 @@ from typing import BinaryIO
 
 import apsw
 
-from . import queries, schema_changes, search_index, search_upkeep, violations
+from . import queries, schema_changes, search_index, search_remaking, search_upkeep, violations
 from .damage import PLANNERS
 from .damage._declare import Planner, Planners, ScanContext, whole
 from .guard import live_sessions
 from .model import BecameLive, RolledBack, Safety, StalePlan, Statement, Step, Value
 from .recorder import BATCH_BYTES, BATCH_ROWS, Changes, Recorder
+from .search_survey import Survey
 from .shape import Shape, read_shape
 from .sweep import Sweep
 from .triggers import DERIVED, only_known_triggers
@@ -62,6 +63,10 @@ def run_plan(
     owners = owners_of(steps, planners)
     refuse_live(context, steps, held)
     refuse_stale(context, owners, steps, allow_lossy=allow_lossy)
+    remaking = search_remaking.begin(connection, shape, steps)
+    if remaking.changed:
+        shape = read_shape(connection)
+        context = replace(context, shape=shape)
     tables = violations.with_referrers(shape, {s.table for step in steps for s in step.statements})
     before = violations.numbers(connection, shape, tables)
     cuts = cut_ranges(context, owners, steps)
@@ -77,13 +82,15 @@ def run_plan(
                 run_step(context, owners[step.code], step, cuts, recorder)
         recorder.begin_sync()
         search_index.end_change(connection, upkeep)
+        search_remaking.finish(connection, remaking)
         digest = recorder.finish()
     finally:
         recorder.close()
     refuse_surprises(shape, recorder.changes)
     refuse_remaining(context, owners, steps)
     refuse_new_violations(connection, shape, tables, before)
-    return Outcome(recorder.changes, digest, frozenset(before), touched, upkeep)
+    search = replace(upkeep, remade=remaking.rebuilt)
+    return Outcome(recorder.changes, digest, frozenset(before), touched, search)
 
 
 def owners_of(steps: Iterable[Step], planners: Planners = PLANNERS) -> Planners:
@@ -227,9 +234,9 @@ def refuse_remaining(context: ScanContext, owners: Planners, steps: tuple[Step, 
     """Raise RolledBack when a planned finding is still there after its step."""
     if any(statement.table == "messages" for step in steps for statement in step.statements):
         context = replace(context, sweep=Sweep())
-    if any(statement.of_schema for step in steps for statement in step.statements):
-        context = replace(context, shape=read_shape(context.connection))
-    planned = {(step.code, step.key) for step in steps if step.statements}
+    if any(step.search or any(s.of_schema for s in step.statements) for step in steps):
+        context = replace(context, shape=read_shape(context.connection), search=Survey(after=True))
+    planned = {(step.code, step.key) for step in steps if step.statements or step.search}
     for planner in owners.values():
         for finding in planner.find(context):
             if (finding.code, finding.key) in planned:

@@ -18,6 +18,8 @@ from . import queries
 from .connections import open_private
 
 _TREE = re.compile(r"Tree (\d+)\b")
+_SHARED = "2nd reference to page"
+"""Said of a page that two trees have, or a tree and the free list: if one of them gives it back, the other is spoilt."""
 
 PROBLEM_LIMIT = 1_000
 """Lines of `quick_check` asked for; without a number it stops at 100."""
@@ -65,7 +67,11 @@ def whole_file(connection: apsw.Connection) -> tuple[tuple[str, ...], tuple[str,
         trees = {root for (root,) in connection.execute(queries.statement("database", "search-trees"))}
     except apsw.Error:
         trees = set()
-    search = tuple(line for line in lines if (tree := _TREE.match(line)) and int(tree.group(1)) in trees)
+    search = tuple(
+        line
+        for line in lines
+        if (tree := _TREE.match(line)) and int(tree.group(1)) in trees and _SHARED not in line
+    )
     problems = tuple(line for line in lines if line not in search)
     if search and len(problems) == 1 and problems[0] == lines[-1]:
         # The check stopped at the damaged page, so it says nothing about the pages behind it.

@@ -13,7 +13,8 @@ import apsw
 from .. import queries
 from ..database import FileState
 from ..home import Home
-from ..model import Finding, LiveSession, Remedy, Safety, Severity, Statement, Step, Value
+from ..model import Finding, LiveSession, Remedy, Safety, SearchWork, Severity, Statement, Step, Value
+from ..search_survey import Survey
 from ..shape import Shape
 from ..structure import Gate
 from ..sweep import Sweep
@@ -25,6 +26,13 @@ Stage = Literal["file", "structure", "rows"]
 
 class NotApplicable(Exception):
     """Raised by a find whose question makes no sense for this file; the text says why."""
+
+
+class NeedsDeep(Exception):
+    """Raised at the end of a find that saw nothing and could look only at the surface.
+
+    The rest is asked with `--deep`, or where the class is selected by its own name.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +52,7 @@ class ScanContext:
     trust_indexes: bool = True
     live: Mapping[Value, LiveSession] = field(default_factory=dict)
     sweep: Sweep = field(default_factory=Sweep)
+    search: Survey = field(default_factory=Survey)
 
     def has(self, need: str) -> bool:
         """Whether the file has this object and it may be relied on."""
@@ -185,11 +194,13 @@ class Damage:
         statements: tuple[Statement, ...],
         session_ids: tuple[Value, ...],
         bytes_freed: int = 0,
+        search: tuple[SearchWork, ...] = (),
     ) -> Step:
-        """A step of this class that runs blocks of its own SQL file."""
+        """A step of this class that runs blocks of its own SQL file, or does work on search indexes."""
         return Step(
-            self.code, self.slug, printable(key), answer, title, session_ids, statements, (), bytes_freed
-        )
+            self.code, self.slug, printable(key), answer, title, session_ids, statements, (), bytes_freed,
+            (), search,
+        )  # fmt: skip
 
 
 def declare(

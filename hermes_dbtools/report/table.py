@@ -28,6 +28,7 @@ from ..shown import one_line, shell_word
 from ..sizes import answers_text, counted, moment_text, short, size_text
 from . import schema_words
 from .outcomes import accepted_text, blind_text, file_text, found_text, outcomes, summary
+from .search import search_lines, works_text
 
 PLAIN = "plain"
 ACCEPTED = "accepted"
@@ -224,7 +225,7 @@ def _database(database: DatabaseReport, *, verbose: bool, timings: bool, several
         headers = ["severity", "code", "damage", "found", "repair"]
         lines += [_indent(tabulate(rows, headers, tablefmt=PLAIN, disable_numparse=True)), ""]
     if verbose:
-        lines += _findings(damaged)
+        lines += [*_findings(damaged), *search_lines(database.search)]
     if timings:
         lines += _timings(database)
     lines.append(summary(database.results))
@@ -302,7 +303,7 @@ def _rows_text(steps: Sequence[Step]) -> str:
                 continue
             place = (statement.operation, statement.table)
             sums[place] = sums.get(place, 0) + statement.expect
-    parts = schema_words.objects_text(steps)
+    parts = [*schema_words.objects_text(steps), *works_text(steps)]
     parts += [f"{signs[operation]}{rows:,} {table}" for (operation, table), rows in sums.items()]
     if files := sum(len(step.files) for step in steps):
         parts.append(f"+{counted(files, 'file')} put back")
@@ -320,6 +321,7 @@ def _totals_text(plan: Plan) -> str:
         if sums["rows_removed"]
         else "",
         " ".join(schema_words.objects_text(plan.steps)),
+        " · ".join(works_text(plan.steps)),
         _files_text(plan.steps),
     ]
     return "in all: " + " · ".join(part for part in parts if part)

@@ -19,7 +19,8 @@ again. The index is made from messages, so nothing is lost with it.
 Safety
 ------
 Manual. The answer comes from the engine's own list of tokenizers; the index is not opened. A file without a
-trigram index is a poorer search, not damage.
+trigram index is a poorer search, not damage; nor is an index that its store detached, since no trigger writes it
+then.
 """
 
 from __future__ import annotations
@@ -27,12 +28,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...model import Finding, Safety, Severity
-from ...search_index import unavailable_tokenizers
+from ...search_index import read_indexes, unavailable_tokenizers
 from .._declare import ScanContext, declare
 
 
 def _find(context: ScanContext) -> Iterable[Finding]:
+    fed = {index.name for index in read_indexes(context.connection, context.shape) if index.triggers}
     for index, tokenizer in unavailable_tokenizers(context.connection, context.shape):
+        if index not in fed:
+            continue  # no trigger writes it, so messages can be written: it waits for its own engine (HDB804)
         yield DAMAGE.finding(
             table=index,
             key=index,
