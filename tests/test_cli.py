@@ -495,7 +495,7 @@ def test_every_example_is_a_call_that_is_understood(tmp_path: Path) -> None:
         words = tool(name, "--help").out.splitlines()[-1].split()[1:]
         words = [word.replace("~", str(tmp_path)) for word in words]
         more = ["--yes"] if "--apply" in words else []
-        ran = tool(*words, *more, env=env)
+        ran = tool(*words, *more, env=env, cwd=tmp_path)
         nothing_to_undo = 4 if name == "undo" else 0
         assert ran.code in (0, nothing_to_undo), (name, ran)
         assert "Usage:" not in ran.err
