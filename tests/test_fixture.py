@@ -31,9 +31,6 @@ LATER = 4_000_000_000.0
 CONSEQUENCES: Mapping[str, set[str]] = {
     "duplicate-titles": {"missing-indexes"},  # the unique index would forbid them
     "null-active": {"lost-column-defaults"},  # with its default the column would never be NULL
-    "orphaned-messages": {
-        "search-index-gaps"
-    },  # an index of messages with their sessions has entries too many
 }
 """What else may be found, for it is true as well, and why."""
 
