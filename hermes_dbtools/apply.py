@@ -78,29 +78,30 @@ def apply_plan(home: Home, plan: Plan, options: ApplyOptions | None = None) -> R
         database.read(home.database, lambda reading: preflight.check(reading, plan))
         preflight.refuse_little_space(state, plan, backup=options.backup)
         folder = receipts.new_folder(home, state, plan.fingerprint, options.now)
-        receipts.write_private(
-            folder / receipts.PLAN,
-            state,
-            documents.encode(documents.plan_document(plan, totals(plan), options.planners)),
-        )
         receipt = _new_receipt(state, plan, folder, options)
-        receipts.write(folder, state, receipt)
+        _write_pending(folder, state, plan, receipt, options)
         try:
             if options.backup:
-                preflight.back_up(home, folder / receipts.BACKUP, plan.steps)
+                preflight.back_up(home, folder / receipts.BACKUP)
             else:
-                preflight.refuse_damaged_file(home, plan.steps)
+                preflight.refuse_damaged_file(home)
             if options.verify:
                 receipt = msgspec.structs.replace(receipt, dbhash_before=dbhash.of_home(home))
             # A backup may take minutes, and a gateway may have been started in them.
             state = database.examine(home.database)
             held = preflight.refuse_held(state, plan, options.online, options.lock_limit)
             receipt = _write(home, state, plan, folder, receipt, options, held=held)
-        except BaseException:
+        except BaseException as error:
             # What became of it is asked of the database, for an error may follow its COMMIT; what cannot be
             # asked or written now stays pending, and the next run settles it.
+            status: str = receipt.status
             with contextlib.suppress(ToolError, apsw.Error, OSError):
-                settle.give_up(home, folder, state)
+                status = settle.give_up(home, folder, state)
+            if status == "committed":
+                raise files_back.Unfinished(
+                    f"receipt {receipt.id}: the rows are repaired, but then: {error.__cause__ or error}; "
+                    "mend that and run hermes-dbtools repair --apply again"
+                ) from error
             raise
         receipt = files_back.finish(folder, state, receipt, named_files.of_home(home))
         if options.verify:
@@ -121,7 +122,7 @@ def rehearse(home: Home, plan: Plan, options: ApplyOptions | None = None) -> dic
     def run(reading: database.Reading) -> dict[str, int]:
         preflight.check(reading, plan)
         with database.private_copy(reading.connection) as copy:
-            preflight.refuse_damaged_copy(copy, plan.steps)
+            preflight.refuse_damaged_copy(copy)
             connection = database.open_for_repair(copy, foreign_keys=True)
             try:
                 with _scratch_file(copy.with_name("undo"), state) as undo:
@@ -133,6 +134,22 @@ def rehearse(home: Home, plan: Plan, options: ApplyOptions | None = None) -> dic
                 connection.close()
 
     return database.read(home.database, run)
+
+
+def _write_pending(
+    folder: Path, state: database.FileState, plan: Plan, receipt: Receipt, options: ApplyOptions
+) -> None:
+    """Write the plan and the pending receipt. Raises Refused, and leaves no folder, where that is not possible."""
+    document = documents.plan_document(plan, totals(plan), options.planners)
+    try:
+        receipts.write_private(folder / receipts.PLAN, state, documents.encode(document))
+        receipts.write(folder, state, receipt)
+    except (OSError, Refused) as error:
+        for name in (receipts.PLAN, receipts.RECEIPT):
+            (folder / name).unlink(missing_ok=True)
+        folder.rmdir()
+        reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
+        raise Refused(f"{folder}: {reason}; nothing was changed") from error
 
 
 def _new_receipt(state: database.FileState, plan: Plan, folder: Path, options: ApplyOptions) -> Receipt:

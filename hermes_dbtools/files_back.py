@@ -28,7 +28,7 @@ def finish(folder: Path, state: FileState, receipt: Receipt, named: trash.Named)
     """Copy each file of a receipt to its place, move away what it may, and mark the receipt committed.
 
     What is there already is left alone; `named` says which files must stay. Raises Unfinished when a file could not be
-    put back or moved; the receipt stays pending, and the next run tries again.
+    put back or moved, or the receipt not written; it stays pending, and the next run tries again.
     """
     failed = [line for file in receipt.files if (line := _put_back(file, state))]
     if failed:
@@ -44,7 +44,14 @@ def finish(folder: Path, state: FileState, receipt: Receipt, named: trash.Named)
             f"moved away: {failed[0]}; mend that and run hermes-dbtools repair --apply again"
         )
     receipt = msgspec.structs.replace(receipt, status="committed")
-    receipts.write(folder, state, receipt)
+    try:
+        receipts.write(folder, state, receipt)
+    except (OSError, Refused) as error:
+        reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
+        raise Unfinished(
+            f"receipt {receipt.id}: the rows are repaired, but the receipt does not say so yet: {reason}; "
+            "mend that and run hermes-dbtools repair --apply again"
+        ) from error
     return receipt
 
 

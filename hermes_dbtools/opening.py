@@ -3,7 +3,7 @@
 How a file is opened follows from what `examine` found (measured with SQLite 3.54.1):
 
 - `live`: `-wal` and `-shm` exist. `readonly_shm=1`, for plain `mode=ro` writes into `-shm`.
-- `immutable`: WAL mode with no or an empty `-wal`, where every other way creates sidecars; and a rollback journal
+- `immutable`: WAL mode with no `-wal` or one without a frame, where every other way creates sidecars; and a rollback journal
   and nobody else, where `mode=ro` would hold a lock that stalls a writer who comes while we read. SQLite looks
   for no change then, so the marks of the files are compared afterwards. Also a file whose rows are not trusted.
 - `copy`: a non-empty `-wal` without `-shm`, or a rollback journal beside other processes.
@@ -30,6 +30,9 @@ from .shown import shown
 
 How = Literal["live", "immutable", "copy"]
 
+WAL_HEADER = 32
+"""Bytes before the first frame of a `-wal` (file format, 4.1)."""
+
 _OTHER_USER = "not all of its files may be read by this user; run as the user who owns them"
 
 
@@ -55,6 +58,9 @@ def opened(state: FileState, *, pause_writers: bool) -> AbstractContextManager[R
     """
     if state.split:
         return _immutable(state, rows_trusted=False)
+    if 0 < (state.wal_size or 0) <= WAL_HEADER and not state.holders.held:
+        # A full disk leaves such a one. It holds nothing, and beside a `-shm` no read-only connection gets past it.
+        return _immutable(state, rows_trusted=True)
     if state.wal_size is not None and state.shm:
         return _live(state)
     if state.wal_size:

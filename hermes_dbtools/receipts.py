@@ -59,11 +59,15 @@ def write_private(path: Path, state: FileState, content: bytes) -> None:
     """Write a file that only the database's owner may read, synced, replacing what was there in one step."""
     scratch = path.with_name(path.name + SCRATCH_SUFFIX)
     scratch.unlink(missing_ok=True)
-    with os.fdopen(create_private(scratch, state), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    scratch.replace(path)
+    try:
+        with os.fdopen(create_private(scratch, state), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.replace(path)
+    except BaseException:
+        scratch.unlink(missing_ok=True)
+        raise
     sync_folder(path.parent)
 
 

@@ -58,15 +58,19 @@ def proven(home: Home) -> tuple[Receipt, ...]:
     return tuple(receipts.settled(receipt, words.__getitem__) for receipt in found)
 
 
-def give_up(home: Home, folder: Path, state: FileState) -> None:
-    """Mark a receipt rolled back and remove what it prepared, unless the database says that it was applied."""
+def give_up(home: Home, folder: Path, state: FileState) -> str:
+    """Mark a receipt rolled back and remove what it prepared, unless the database says that it was applied.
+
+    Returns the status that the database proves, `pending` where it proves none.
+    """
     receipt = receipts.read(folder)
     words = database.read(home.database, lambda reading: _marks(reading, (receipt,)))
     if words is None:
-        return
+        return receipt.status
     settled = receipts.settled(receipt, words.__getitem__)
     if settled.status == "rolled-back":
         _write_rolled_back(folder, state, settled)
+    return settled.status
 
 
 def discard(folder: Path, *, keep_backup: bool = False) -> None:
