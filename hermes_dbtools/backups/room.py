@@ -37,8 +37,8 @@ def explained(place: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, apsw.Error) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise Refused(f"{shown(place)}: {reason.lower()}; nothing was changed") from error
+        reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
+        raise Refused(f"{shown(place)}: {reason}; nothing was changed") from error
 
 
 def file_digest(path: Path) -> str:

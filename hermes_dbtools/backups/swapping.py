@@ -31,6 +31,7 @@ from .whole_files import NO_LINKS, alone, copy_open, inode, like, link, refuse_h
 
 NEW = ".restore-new"
 OLD = ".restore-old"
+STEP = ".restore-step"
 FIRST = ".restore-first"
 
 
@@ -53,13 +54,18 @@ class Swap:
         return self.target.with_name(self.target.name + OLD)
 
     @property
+    def step(self) -> Path:
+        """The second name of that file, under which it takes the old one's place."""
+        return self.target.with_name(self.target.name + STEP)
+
+    @property
     def first(self) -> Path:
         """A second name of the old file itself, until the new one is in its place."""
         return self.target.with_name(self.target.name + FIRST)
 
     def clear(self) -> None:
         """Remove what only lies there meanwhile, or since a crash."""
-        for path in (self.new, self.old, self.first):
+        for path in (self.new, self.old, self.step, self.first):
             folding.remove_with_sidecars(path)
 
 
@@ -79,9 +85,9 @@ def swap(one: Swap) -> None:
             content = has_content(one.target)
             if folded := content and fold_old(one, descriptor):
                 locks.enter_context(alone(one.old))
-                rename(one.old, one.target)
+                link(one.old, one.step)
+                rename(one.step if one.step.exists() else one.old, one.target)
                 receipts.sync_folder(one.target.parent)
-                link(one.target, one.old)
             # What SQLite cannot fold in lies only beside the kept file from here on.
             spare = folded or not content
             remove_sidecars(one.target)
