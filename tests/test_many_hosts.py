@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 import sys
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import jsonschema
@@ -18,6 +19,7 @@ import pytest
 from hermes_dbtools import demo, holders, merging, parallel, schemas
 from hermes_dbtools.model import UsageError
 from hermes_dbtools.report.merged import merged_text
+from hermes_dbtools.report_document import ReportDocument
 from hermes_dbtools.scanning import ScanOptions
 from tests.running import CHECKOUT, COMMAND, Ran, environment, tool
 from tests.test_cli import cut_off, healthy, orphaned
@@ -89,7 +91,7 @@ def test_a_fault_in_a_worker_is_a_fault_of_the_tool(tmp_path: Path, monkeypatch:
         parallel.scan(paths, ScanOptions(), lambda _what: None, jobs=2)
 
 
-def _fails(connection: parallel.Connection, options: object) -> None:
+def _fails(connection: Connection, options: object) -> None:
     del options
     connection.recv()
     connection.recv()
@@ -129,7 +131,7 @@ def test_an_interrupted_scan_over_processes_ends_quietly(tmp_path: Path) -> None
         [*COMMAND, "scan", *map(str, paths), "--jobs", "2"],
         env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
     ) as process:  # fmt: skip
-        pids = []
+        pids: list[str] = []
         while len(pids) < 2:
             pids += fifo.read_text("utf-8").split()
         os.killpg(process.pid, signal.SIGINT)
@@ -186,7 +188,7 @@ def test_a_host_is_called_what_the_scan_was_told(tmp_path: Path) -> None:
     path = healthy(tmp_path / "home")
     file = tmp_path / "x.json"
     assert tool("scan", path, "--host", "db one", "--format", "json", "--output", file).code == 0
-    assert msgspec.json.decode(file.read_bytes(), type=schemas.ReportDocument).host == "db one"
+    assert msgspec.json.decode(file.read_bytes(), type=ReportDocument).host == "db one"
     assert tool("report", "merge", file).out.splitlines()[1].startswith("db one")
 
 
@@ -287,7 +289,7 @@ def test_the_playbook_gathers_the_reports_of_a_fleet(hosts: Path) -> None:
     for name in ("web1", "web2"):
         file = hosts / "reports" / f"{name}.json"
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
-        assert msgspec.json.decode(file.read_bytes(), type=schemas.ReportDocument).host == name
+        assert msgspec.json.decode(file.read_bytes(), type=ReportDocument).host == name
     merged = tool("report", "merge", *sorted((hosts / "reports").iterdir())).out
     assert "HDB201" in merged
     for line in merged.splitlines():

@@ -23,7 +23,7 @@ HOOK = "hermes-dbtools-scan"
 
 def configuration(repository: Path, revision: str, *arguments: str) -> str:
     hook = {"id": HOOK, "args": list(arguments)}
-    return yaml.safe_dump({"repos": [{"repo": str(repository), "rev": revision, "hooks": [hook]}]})
+    return str(yaml.safe_dump({"repos": [{"repo": str(repository), "rev": revision, "hooks": [hook]}]}))
 
 
 def git(folder: Path, *words: str) -> str:
