@@ -1,0 +1,148 @@
+"""Every command of every runbook is run on a home with the damage that it is about, and prints what the runbook says."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from hermes_dbtools.cli import cli
+from hermes_dbtools.damage import REGISTRY
+from tests.runbook_homes import furnish
+from tests.runbook_outputs import WRITE, Command, Place, Session, alike, commands, normal, rewritten
+from tests.running import CHECKOUT
+
+RUNBOOKS = CHECKOUT / "runbooks"
+PATHS = sorted(file.relative_to(RUNBOOKS).with_suffix("").as_posix() for file in RUNBOOKS.rglob("*.md"))
+INLINE = re.compile(r"`(hermes-dbtools(?: [^`]+)?)`")
+STANDS_FOR = re.compile(r"[A-Z]+(=[A-Z]+)?$|.*<\w+>|…")
+"""A word for which the reader puts another one."""
+
+SLUGS = {damage.slug for damage in REGISTRY}
+
+
+def text_of(path: str) -> str:
+    return (RUNBOOKS / f"{path}.md").read_text("utf-8")
+
+
+def inline(text: str) -> Iterator[list[str]]:
+    """The calls of this tool within sentences, those words apart that the reader puts in."""
+    outside = re.sub(r"^ *```.*?^ *```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    for call in INLINE.findall(outside):
+        words = shlex.split(call)
+        if len(words) > 1:
+            yield words
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_runbook_prints_what_its_commands_print(path: str, tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    furnish(place, path)
+    held = text_of(path)
+    found = rewritten(held, place)
+    if os.environ.get(WRITE):
+        (RUNBOOKS / f"{path}.md").write_text(found, "utf-8")
+        return
+    assert held == found, f"{WRITE}=1 writes it anew"
+    session = Session(place)
+    for words in inline(held):
+        if not any(STANDS_FOR.match(word) for word in words):
+            yes = ["--yes"] if "--apply" in words and "--yes" not in words else []
+            session.run(" ".join([*words, *yes]))
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_commands_within_sentences_are_understood(path: str) -> None:
+    for words in inline(text_of(path)):
+        understood(words[1:])
+
+
+def understood(words: list[str]) -> None:
+    """Fails for a command, an option or a number of arguments that there is not."""
+    group: click.Command = cli
+    context = click.Context(cli, info_name="hermes-dbtools")
+    while isinstance(group, click.Group):
+        name, *words = words
+        found = group.get_command(context, name)
+        assert found is not None, name
+        group, context = found, click.Context(found, parent=context, info_name=name)
+    parser = group.make_parser(context)
+    options, arguments, _order = parser.parse_args(list(words))
+    del options
+    assert arguments == [], f"{words}: {arguments}"
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_what_a_runbook_names_exists(path: str) -> None:
+    text = text_of(path)
+    for code in re.findall(r"HDB\d{3}", text):
+        assert any(damage.code == code for damage in REGISTRY), code
+    for slug in re.findall(r"hermes-dbtools (?:runbook|checks) ([a-z][a-z-]+)", text):
+        assert slug in SLUGS, slug
+    for slug, answer in re.findall(r"--choose ([a-z-]+)=([a-z-]+)", text):
+        (damage,) = [damage for damage in REGISTRY if damage.slug == slug]
+        assert answer in damage.answers
+    for target in re.findall(r"\]\(([^)#]+)", text):
+        assert (RUNBOOKS / path).parent.joinpath(target).exists(), target
+
+
+BOOK = """# One
+
+```console
+$ hermes-dbtools scan --quiet
+$ printf 'a\\nb 20261130T114617Z-b70df433\\n'
+x
+…
+```
+
+   1. Two.
+
+   ```console
+   $ cd sessions
+   $ pwd; hermes-dbtools undo --apply --yes
+   ~/.hermes/sessions
+   …
+   ```
+"""
+
+
+def test_blocks_are_written_anew_only_where_they_differ(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    furnish(place, "counters/session_counter_drift")
+    assert [(one.indent, one.text) for one in commands(BOOK)][1:3] == [
+        ("", "printf 'a\\nb 20261130T114617Z-b70df433\\n'"),
+        ("   ", "cd sessions"),
+    ]
+    made = rewritten(BOOK, place)
+    assert made == BOOK.replace("x\n…", "a\nb 20261130T114617Z-b70df433").replace(
+        "scan --quiet\n", "scan --quiet\n" + made.split("scan --quiet\n")[1].split("$ printf")[0]
+    )
+    assert "session-counter-drift" in made
+
+
+@pytest.mark.parametrize(
+    ("held", "said", "same"),
+    [
+        (["a  12 KB", "…", "b"], ["a    1.3 MB", "1", "2", "b"], True),
+        (["a", "…"], ["a"], True),
+        (["a", "…"], ["b"], False),
+        (["receipt 20261130T114617Z-b70df433"], ["receipt 20270101T000000Z-00000000"], True),
+        (["  12 sessions"], ["  13 sessions"], False),
+        (["64 clean"], ["65 clean"], True),
+        ([""], [], False),
+    ],
+)
+def test_what_is_compared(held: list[str], said: list[str], same: bool) -> None:
+    assert alike(held, said) is same
+
+
+def test_what_varies_is_left_out() -> None:
+    assert normal("held by hermes (pid 12)   since 2026-11-30 12:59:27Z") == (
+        "held by hermes (pid PID)  since MOMENT"
+    )
+    assert Command("a", "", 0, 0).text == "a"
