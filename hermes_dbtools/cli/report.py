@@ -41,7 +41,7 @@ def merge(files: tuple[str, ...], format_: str, output: str | None) -> None:
 
 @command.command("playbook", epilog=epilog(READ_CODES, "hermes-dbtools report playbook"))
 def playbook() -> None:
-    """Print the Ansible playbook that scans many hosts and merges their reports.
+    """Print the Ansible playbook that scans many hosts.
 
     What can be set is said at its top.
     """

@@ -55,7 +55,8 @@ DOCUMENTS = (
 @click.option(
     "--json-schema",
     type=click.Choice(DOCUMENTS),
-    help="Print the JSON Schema of a document instead of scanning.",
+    metavar="NAME",
+    help=f"Print the JSON Schema of a document instead of scanning: {', '.join(DOCUMENTS)}.",
 )
 def command(
     databases: tuple[str, ...],
