@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import apsw
 
@@ -26,17 +27,37 @@ def _older_copy(place: Place) -> None:
     make_fixture(place.home / "older.db", shape="runtime")
 
 
+def _picture_elsewhere(place: Place) -> None:
+    """One of the lost files lies in another folder of the home."""
+    _named_by_digest(place, place.folder / "cache" / "images" / "kept.png")
+
+
+def _picture_in_a_backup(place: Place) -> None:
+    """A backup has the right file for one of the wrong ones."""
+    (place.home / "backup").mkdir()
+    _named_by_digest(place, place.home / "backup" / "a.png")
+
+
+def _named_by_digest(place: Place, file: Path) -> None:
+    """The makers name files by the digest of the session that has them."""
+    connection = apsw.Connection(str(place.folder / "state.db"))
+    names = [str(name) for (name,) in connection.execute("SELECT id FROM sessions WHERE id LIKE '%_000000'")]
+    connection.close()
+    file.write_text(names[0], "utf-8")
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
     """A home to make; `damage` None is two findings of the runbook's class, without `shape` the first that can have it.
 
-    `sql` runs with foreign keys off, then `also`. The ids in it are those of the healthy sessions that every fixture has.
+    `settings` are constants of this tool and what they are in the meantime. `sql` runs with foreign keys off, then `also`. The ids in it are those of the healthy sessions that every fixture has.
     """
 
     damage: tuple[str, ...] | None = None
     shape: str = ""
     sql: str = ""
     also: Also | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
 
 
 EXAMPLES: Mapping[str, Example] = {
@@ -91,6 +112,9 @@ EXAMPLES: Mapping[str, Example] = {
          WHERE id = '20260528_222640_d4735e';
         """,
     ),
+    "media/altered_images": Example(also=_picture_in_a_backup),
+    "media/dangling_image_references": Example(also=_picture_elsewhere),
+    "media/unreferenced_images": Example(settings={"hermes_dbtools.damage.media.unreferenced_images.GRACE_SECONDS": 0}),
     "references/missing_system_prompt": Example(also=_older_copy),
     "references/orphaned_messages": Example(
         damage=("orphaned-messages=3",),
@@ -104,7 +128,7 @@ EXAMPLES: Mapping[str, Example] = {
 """By the path of the runbook, where two findings of its class are not what it is about."""
 
 
-def furnish(place: Place, path: str) -> None:
+def furnish(place: Place, path: str) -> Example:
     """Make the home of one runbook, `path` as it lies under runbooks/ without its ending."""
     example = EXAMPLES.get(path, Example())
     usual = (f"{path.rpartition('/')[2].replace('_', '-')}=2",)
@@ -120,6 +144,7 @@ def furnish(place: Place, path: str) -> None:
     for file in place.folder.rglob("*"):
         if file.is_file() and not file.is_symlink():
             os.utime(file, (OLD, OLD))
+    return example
 
 
 def _make(place: Place, shapes: Sequence[str], damage: Sequence[str]) -> None:

@@ -40,9 +40,12 @@ def inline(text: str) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_runbook_prints_what_its_commands_print(path: str, tmp_path: Path) -> None:
+def test_a_runbook_prints_what_its_commands_print(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place = Place(tmp_path)
-    furnish(place, path)
+    for name, value in furnish(place, path).settings.items():
+        monkeypatch.setattr(name, value)
     held = text_of(path)
     found = rewritten(held, place)
     if os.environ.get(WRITE):
