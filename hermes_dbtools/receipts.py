@@ -101,7 +101,8 @@ def read_all(home: Home) -> tuple[Receipt, ...]:
         return ()
     found = (read(folder) for folder in sorted(root.iterdir()) if (folder / RECEIPT).is_file())
     name = path_text(home.database.name)
-    return tuple(receipt for receipt in found if PurePath(receipt.database).name == name)
+    own = (receipt for receipt in found if PurePath(receipt.database).name == name)
+    return tuple(sorted(own, key=lambda receipt: receipt.created_at))  # two of one second have names in any order
 
 
 def read(folder: Path) -> Receipt:

@@ -22,9 +22,13 @@ SHAPES = ("22", "runtime", "media")
 Also = Callable[[Place], None]
 
 
-def _older_copy(place: Place) -> None:
-    """A store from before the damage."""
-    make_fixture(place.home / "older.db", shape="runtime")
+def _older(shape: str) -> Also:
+    """A copy of the store from before the damage."""
+    return lambda place: _made(place.home / "older.db", shape)
+
+
+def _made(path: Path, shape: str) -> None:
+    make_fixture(path, shape=shape)
 
 
 def _picture_elsewhere(place: Place) -> None:
@@ -115,7 +119,7 @@ EXAMPLES: Mapping[str, Example] = {
     "media/altered_images": Example(also=_picture_in_a_backup),
     "media/dangling_image_references": Example(also=_picture_elsewhere),
     "media/unreferenced_images": Example(settings={"hermes_dbtools.damage.media.unreferenced_images.GRACE_SECONDS": 0}),
-    "references/missing_system_prompt": Example(also=_older_copy),
+    "references/missing_system_prompt": Example(also=_older("runtime")),
     "references/orphaned_messages": Example(
         damage=("orphaned-messages=3",),
         sql="""
@@ -123,6 +127,10 @@ EXAMPLES: Mapping[str, Example] = {
         SELECT 'gateway.retired_session.v1.' || m.session_id, '{}' FROM messages AS m
          WHERE m.session_id NOT IN (SELECT id FROM sessions) ORDER BY m.session_id DESC LIMIT 1
         """,
+    ),
+    "values/invalid_json": Example(
+        sql="UPDATE sessions SET model_config = substr(model_config, 1, 12) WHERE id = '20260528_232640_4e0740'",
+        also=_older("22"),
     ),
 }
 """By the path of the runbook, where two findings of its class are not what it is about."""

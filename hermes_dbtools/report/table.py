@@ -138,7 +138,7 @@ def receipt_text(receipt: Receipt) -> str:
 def rehearsal_text(changed: Mapping[str, int]) -> str:
     """What a rehearsal on a private copy changed there."""
     lines = ["rehearsed on a private copy and rolled back: nothing was written"]
-    lines += [f"  {table}: {rows:,} rows would change" for table, rows in changed.items()]
+    lines += [f"  {table}: {counted(rows, 'row')} would change" for table, rows in changed.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -183,12 +183,12 @@ def undo_text(receipt: Receipt, *, done: bool) -> str:
     lines = [
         f"{verb}: receipt {receipt.id} of {moment_text(receipt.created_at)}",
         *(
-            f"  {table}: {rows:,} rows"
+            f"  {table}: {counted(rows, 'row')}"
             if table != COUNTERS
             else f"  {table}: stays raised, so that no id is given out twice"
             for table, rows in receipt.changed.items()
         ),
-        *(f"  {table}: {rows:,} rows that came along" for table, rows in receipt.cascaded.items()),
+        *(f"  {table}: {counted(rows, 'row')} that came along" for table, rows in receipt.cascaded.items()),
         *schema_words.taken_back_lines(receipt, done=done),
         *(f"  {'taken away' if done else 'take away'} {one_line(file.target)}" for file in receipt.files),
         *_given_back(receipt, done=done),
