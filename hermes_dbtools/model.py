@@ -180,6 +180,11 @@ class Finding(msgspec.Struct, frozen=True):
     accepted: Accepted | None = None
 
 
+Extent = Literal["rows", "session", "apart"]
+"""What the deletes of a class are. `rows`: single rows. `session`: all that their table holds of a session, so a later step
+that updates its rows there has nothing to do. `apart`: rows of `state_meta` that belong to no session."""
+
+
 class Result(msgspec.Struct, frozen=True):
     """What one damage class said of one database. `count` and `found` are exact even where `findings` is truncated.
 
@@ -201,6 +206,7 @@ class Result(msgspec.Struct, frozen=True):
     answers: tuple[str, ...] = ()
     seconds: float = 0.0
     accepted: int = 0
+    extent: Extent = "rows"
 
     @property
     def counts(self) -> bool:

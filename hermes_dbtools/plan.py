@@ -14,6 +14,7 @@ import msgspec
 
 from .model import (
     DatabaseReport,
+    Extent,
     Finding,
     LiveSession,
     Plan,
@@ -69,7 +70,7 @@ def make_plan(report: DatabaseReport, options: PlanOptions | None = None) -> Pla
                 active.append(_skip_active(finding, guarded))
             else:
                 steps.append(remedy.step)
-    steps, gone = _without_removed(steps)
+    steps, gone = _without_removed(steps, {result.code: result.extent for result in report.results})
     steps, over = _within(steps, options, report.message_total)
     return Plan(
         database=report.path,
@@ -185,14 +186,14 @@ def _within(steps: list[Step], options: PlanOptions, messages: int) -> tuple[lis
     return kept, [Skipped(s.code, s.slug, s.key, reason) for s in steps if rows_removed(s)]
 
 
-def _without_removed(steps: list[Step]) -> tuple[list[Step], list[Skipped]]:
+def _without_removed(steps: list[Step], extents: Mapping[str, Extent]) -> tuple[list[Step], list[Skipped]]:
     """The steps but for those on a session or a row that an earlier step removes: they would find nothing to change."""
     removed: dict[tuple[str, Value], str] = {}
     kept: list[Step] = []
     skipped: list[Skipped] = []
     for step in steps:
         tables = {statement.table for statement in step.statements if statement.operation == "update"}
-        if step.code in OWN_KEYS:
+        if extents[step.code] == "apart":
             tables.discard("state_meta")
         session = next(
             (removed[key] for one in step.session_ids if (key := ("sessions", one)) in removed), None
@@ -207,16 +208,7 @@ def _without_removed(steps: list[Step]) -> tuple[list[Step], list[Skipped]]:
         kept.append(step)
         for statement in step.statements:
             if statement.operation == "delete" and (
-                statement.table == "sessions" or _of_whole_sessions(step)
+                statement.table == "sessions" or extents[step.code] == "session"
             ):
                 removed |= {(statement.table, one): step.slug for one in step.session_ids}
     return kept, skipped
-
-
-OWN_KEYS = ("HDB904",)
-"""Classes whose rows of `state_meta` no other class removes: they are receipts, not the keys of a session."""
-
-
-def _of_whole_sessions(step: Step) -> bool:
-    """Whether what the step deletes is all that its table holds of a session: so it is where the session itself is missing."""
-    return step.code.startswith("HDB2") or step.code in ("HDB301", "HDB901")

@@ -308,6 +308,7 @@ def _run(
         found=_found(damage, count, sums),
         noun=damage.noun,
         answers=damage.answers,
+        extent=damage.extent,
         seconds=time.perf_counter() - started,
     )
 

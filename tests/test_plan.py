@@ -74,7 +74,16 @@ def reports(draw: st.DrawFn) -> DatabaseReport:
         found = tuple(draw(findings(code, slug, key)) for key in keys)
         status = Status.DAMAGED if found else Status.CLEAN
         results.append(
-            Result(code, slug, "references", Severity.ERROR, status, count=len(found), findings=found)
+            Result(
+                code,
+                slug,
+                "references",
+                Severity.ERROR,
+                status,
+                count=len(found),
+                findings=found,
+                extent=draw(st.sampled_from(["rows", "session", "apart"])),
+            )
         )
     for code, slug in (("HDB002", "structural-damage"), ("HDB805", "unavailable-tokenizer")):
         status = draw(st.sampled_from([Status.CLEAN] * 9 + [Status.DAMAGED]))

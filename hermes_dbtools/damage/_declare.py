@@ -13,7 +13,7 @@ import apsw
 from .. import queries
 from ..database import FileState
 from ..home import Home
-from ..model import Finding, LiveSession, Remedy, Safety, SearchWork, Severity, Statement, Step, Value
+from ..model import Extent, Finding, LiveSession, Remedy, Safety, SearchWork, Severity, Statement, Step, Value
 from ..search_survey import Survey
 from ..shape import Shape
 from ..structure import Gate
@@ -118,7 +118,7 @@ class Damage:
     `noun` names one and several findings; `sums` are evidence fields added up over all of them, with their unit.
     `needs` are the objects without which the class does not apply; `reads` the tables whose structure it relies on.
     A finding is left to a class of `cedes_to` that reports the same row. A `deep` class costs much: it looks only with
-    `--deep`, or where it is selected by its own name.
+    `--deep`, or where it is selected by its own name. `extent` says what its deletes take away.
     """
 
     code: str
@@ -137,6 +137,7 @@ class Damage:
     sections: Mapping[str, str]
     find: Callable[[ScanContext], Iterable[Finding]]
     deep: bool = False
+    extent: Extent = "rows"
 
     @property
     def path(self) -> str:
@@ -219,6 +220,7 @@ def declare(
     noun: tuple[str, str] = ("finding", "findings"),
     sums: tuple[tuple[str, str], ...] = (),
     deep: bool = False,
+    extent: Extent = "rows",
 ) -> Damage:
     """Make the class of a module: family and slug from its place, title and sections from its docstring.
 
@@ -228,7 +230,7 @@ def declare(
     title, sections = _sections(module, doc or "")
     return Damage(
         code, stem.replace("_", "-"), family, severity, safety, answers, needs, reads, cedes_to, stage, noun,
-        sums, title, sections, find, deep,
+        sums, title, sections, find, deep, extent,
     )  # fmt: skip
 
 

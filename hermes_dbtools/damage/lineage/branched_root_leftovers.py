@@ -175,5 +175,6 @@ DAMAGE = declare(
     reads=("gateway_routing", "messages", "sessions", "state_meta"),
     cedes_to=("HDB202",),
     noun=("leftover", "leftovers"),
+    extent="session",
     find=_find,
 )

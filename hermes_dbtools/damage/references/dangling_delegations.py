@@ -63,5 +63,6 @@ DAMAGE = declare(
     reads=("async_delegations", "messages", "sessions", "state_meta", "worker_executions"),
     noun=("lost name", "lost names"),
     sums=(("tasks", "tasks"),),
+    extent="session",
     find=_find,
 )

@@ -104,5 +104,6 @@ DAMAGE = declare(
     reads=("gateway_routing", "messages", "sessions", "state_meta"),
     noun=("lost target", "lost targets"),
     sums=(("routes", "routes"),),
+    extent="session",
     find=_find,
 )

@@ -129,5 +129,6 @@ DAMAGE = declare(
     needs=("state_meta.key", "state_meta.value"),
     reads=("messages", "sessions", "state_meta"),
     noun=("lost setting", "lost settings"),
+    extent="session",
     find=_find,
 )

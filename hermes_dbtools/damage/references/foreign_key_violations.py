@@ -161,5 +161,6 @@ DAMAGE = declare(
     reads=("sessions",),
     noun=("key", "keys"),
     sums=(("rows", "rows"),),
+    extent="session",
     find=_find,
 )

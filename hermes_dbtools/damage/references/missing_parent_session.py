@@ -97,5 +97,6 @@ DAMAGE = declare(
     answers=("detach", "report"),
     reads=("messages", "sessions", "state_meta"),
     noun=("session", "sessions"),
+    extent="session",
     find=_find,
 )

@@ -127,5 +127,6 @@ DAMAGE = declare(
     reads=("sessions", "system_prompts"),
     noun=("missing prompt", "missing prompts"),
     sums=(("sessions", "sessions"),),
+    extent="session",
     find=_find,
 )

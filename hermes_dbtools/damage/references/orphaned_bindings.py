@@ -81,5 +81,6 @@ DAMAGE = declare(
     answers=("drop", "report"),
     needs=("telegram_dm_topic_bindings.session_id",),
     reads=("messages", "sessions", "state_meta", "telegram_dm_topic_bindings"),
+    extent="session",
     find=_find,
 )

@@ -158,5 +158,6 @@ DAMAGE = declare(
     reads=("messages", "sessions", "state_meta"),
     noun=("missing session", "missing sessions"),
     sums=(("rows", "messages"), ("bytes", "bytes")),
+    extent="session",
     find=_find,
 )

@@ -74,5 +74,6 @@ DAMAGE = declare(
     needs=("session_model_usage.session_id",),
     reads=("messages", "session_daily_usage", "session_model_usage", "sessions", "state_meta"),
     sums=(("rows", "usage rows"),),
+    extent="session",
     find=_find,
 )

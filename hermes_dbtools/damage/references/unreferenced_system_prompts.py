@@ -76,5 +76,6 @@ DAMAGE = declare(
     reads=("sessions", "system_prompts"),
     noun=("unused prompt", "unused prompts"),
     sums=(("bytes", "bytes"),),
+    extent="session",
     find=_find,
 )

@@ -240,5 +240,6 @@ DAMAGE = declare(
     needs=("session_admissions.admission_id", "state_meta.key"),
     reads=("messages", "session_admissions", "sessions", "state_meta"),
     noun=("leftover", "leftovers"),
+    extent="apart",
     find=_find,
 )

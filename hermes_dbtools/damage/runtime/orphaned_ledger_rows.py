@@ -185,5 +185,6 @@ DAMAGE = declare(
     ),
     noun=("lost owner", "lost owners"),
     sums=(("admissions", "admissions"), ("workers", "workers"), ("receipts", "receipts")),
+    extent="session",
     find=_find,
 )
