@@ -1,12 +1,13 @@
-"""Find the text that makes a table where the file's own is lost: the order of its columns must fit the records that are left.
+"""Find the text that makes a table where the file's own is lost: the order of its columns must fit what is left.
 
-A store adds columns at the end when it upgrades a file, so the order tells its history: the release that made it and the one
-that used it last, in one jump or through all between. Facts: the shapes of `sql/fixture`, and how a store upgrades a file.
+A store adds columns at the end when it upgrades a file, so the order tells its history: the shape in which it was made and each
+later one that its store upgraded it to. Facts: the shapes of `sql/fixture`, and how a store upgrades a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -15,61 +16,98 @@ import apsw
 from .. import queries
 from ..shape import Column
 from .asking import rows
-from .tables import TableForm, form_of_columns
+from .tables import form_of_columns
 
 Types = Sequence[int]
 """The serial types of one record."""
 
+Columns = tuple[Column, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text that makes a table, what its rows look like, and whether no other order of columns fits as well."""
+    """A text that makes a table, and whether no other order of columns fits as well."""
 
     sql: str
-    form: TableForm
-    certain: bool = True
+    certain: bool
 
 
-def best_text(table: str, texts: Sequence[str], samples: Sequence[Types]) -> Text | None:
-    """The text that fits the most of these records; the first of several. `texts` are those of the shapes, oldest first.
+@dataclass(frozen=True, slots=True)
+class _History:
+    """The shape that made a table, by its place in their order, and the columns in the order that its upgrades left."""
 
-    None where the shapes have no such table.
+    born: int
+    columns: Columns
+
+
+def best_text(table: str, texts: Sequence[str], samples: Sequence[Types], left: str = "") -> Text:
+    """The text that fits these records and the words `left` of the old text best; the simplest history of several.
+
+    `texts` are those of the known shapes, oldest first; at least one.
     """
-    found: dict[tuple[str, ...], Text] = {}
-    for sql in (*reversed(texts), *_upgraded(table, texts)):
-        form = _form(table, sql)
-        found.setdefault(form.names, Text(sql, form))
-    if not found:
-        return None
-    scores = {names: _score(text.form, samples) for names, text in found.items()}
+    shapes = [_columns(table, sql) for sql in texts]
+    histories: dict[tuple[str, ...], _History] = {}
+    for history in _histories(shapes):
+        histories.setdefault(tuple(column.name for column in history.columns), history)
+    told = _names_in_order(left, {column.name for columns in shapes for column in columns})
+
+    def score(history: _History) -> tuple[bool, int, int]:
+        form = form_of_columns(table, history.columns)
+        fits = sum(1 for types in samples if form.looks_like(types))
+        exact = sum(1 for types in samples if len(types) == len(form.columns))
+        return _keeps(told, form.names), fits, exact
+
+    scores = {names: score(history) for names, history in histories.items()}
     best = max(scores.values())
-    fitting = [found[names] for names, score in scores.items() if score == best]
-    return Text(fitting[0].sql, fitting[0].form, certain=len(fitting) == 1 or not samples)
+    fitting = [histories[names] for names, one in scores.items() if one == best]
+    chosen = fitting[0]
+    return Text(_text(table, texts[chosen.born], chosen.columns), len(fitting) == 1)
 
 
-def _score(form: TableForm, samples: Sequence[Types]) -> tuple[int, int]:
-    fits = sum(1 for types in samples if form.looks_like(types))
-    return fits, sum(1 for types in samples if len(types) == len(form.columns))
+def _histories(shapes: Sequence[Columns]) -> Iterator[_History]:
+    """Every history, the simplest first: made by one shape and never upgraded, newest first; then by more and more."""
+    found = [_History(born, columns) for born, columns in enumerate(shapes)]
+    yield from reversed(found)
+    known = {tuple(column.name for column in one.columns) for one in found}
+    reached = {place: [_History(place, columns)] for place, columns in enumerate(shapes)}
+    for last in range(len(shapes)):
+        for first in range(last):
+            for history in reached[first][:]:
+                longer = _History(history.born, _joined(history.columns, shapes[last]))
+                names = tuple(column.name for column in longer.columns)
+                if names not in known:
+                    known.add(names)
+                    reached[last].append(longer)
+                    yield longer
 
 
-def _upgraded(table: str, texts: Sequence[str]) -> Iterator[str]:
-    """The table as an upgrade leaves it: made by one shape, and given the columns of later ones."""
-    forms = [_form(table, sql) for sql in texts]
-    for first, sql in enumerate(texts):
-        for last in range(first + 1, len(texts)):
-            yield _added(table, sql, [forms[last]])
-            yield _added(table, sql, forms[first + 1 : last + 1])
+def _joined(columns: Columns, later: Columns) -> Columns:
+    names = {column.name for column in columns}
+    return (*columns, *(column for column in later if column.name not in names))
 
 
-def _added(table: str, sql: str, later: Sequence[TableForm]) -> str:
+def _names_in_order(left: str, known: set[str]) -> list[str]:
+    """The names of columns in what is left of a text, each where it stands first; keys of tables behind them left out."""
+    body = re.split(r"\b(?:FOREIGN|PRIMARY\s+KEY\s*\(|UNIQUE\s*\()", left, maxsplit=1, flags=re.IGNORECASE)
+    added = body[1].rpartition(")")[2] if len(body) > 1 else ""
+    words = re.findall(r"\w+", body[0] + " " + added)
+    return [word for word in dict.fromkeys(words) if word in known]
+
+
+def _keeps(told: Sequence[str], names: Sequence[str]) -> bool:
+    places = [names.index(name) for name in told if name in names]
+    return len(places) == len(told) and places == sorted(places)
+
+
+def _text(table: str, sql: str, columns: Columns) -> str:
     with closing(apsw.Connection(":memory:")) as connection:
         connection.execute(sql)
-        names = {column.name for column in _columns(connection, table)}
-        for form in later:
-            for column in form.columns:
-                if column.name not in names:
-                    names.add(column.name)
-                    connection.execute(_add_column(table, column))
+        names = {
+            name for _cid, name, *_rest in rows(connection, f"PRAGMA table_xinfo({queries.quote(table)})")
+        }
+        for column in columns:
+            if column.name not in names:
+                connection.execute(_add_column(table, column))
         ((text,),) = rows(connection, queries.statement("salvage/schema", "text-of-table"), {"table": table})
     return str(text)
 
@@ -82,25 +120,12 @@ def _add_column(table: str, column: Column) -> str:
     return queries.fill(sql, table=table, column=column.name)
 
 
-def _form(table: str, sql: str) -> TableForm:
+def _columns(table: str, sql: str) -> Columns:
     with closing(apsw.Connection(":memory:")) as connection:
         connection.execute(sql)
-        return form_of_columns(table, _columns(connection, table))
-
-
-def _columns(connection: apsw.Connection, table: str) -> tuple[Column, ...]:
-    pragma = f"PRAGMA table_xinfo({queries.quote(table)})"
-    return tuple(
-        Column(name, kind or "", bool(not_null), default, pk)
-        for _cid, name, kind, not_null, default, pk, _hidden in rows(connection, pragma)
-    )
-
-
-def texts_by_table(objects: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
-    """The texts of each table in several shapes, in their order, each text once."""
-    found: dict[str, list[str]] = {}
-    for tables in objects:
-        for name, sql in tables.items():
-            if sql not in found.setdefault(name, []):
-                found[name].append(sql)
-    return found
+        return tuple(
+            Column(name, kind or "", bool(not_null), default, pk)
+            for _cid, name, kind, not_null, default, pk, _hidden in rows(
+                connection, f"PRAGMA table_xinfo({queries.quote(table)})"
+            )
+        )

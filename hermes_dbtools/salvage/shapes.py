@@ -6,6 +6,7 @@ the pages: how many values they have and of which storage classes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ import apsw
 
 from .. import known, queries
 from .asking import rows
-from .columns import Types, best_text, texts_by_table
+from .columns import Types, best_text
 from .leaves import LEAF, Leaf, children, read_leaf
 from .pages import Pages
 from .records import serial_types, varint
@@ -47,30 +48,65 @@ def complete(found: FoundSchema, pages: Pages) -> FoundSchema:
 
     A table that is added without a root page is looked for among the leaves that nobody claims.
     """
-    spoiled = _spoiled(found.objects)
+    spoiled = {one.name: one for one in _spoiled(found.objects)}
     if found.whole and not spoiled:
         return found
-    kept = tuple(one for one in found.objects if one not in spoiled)
-    roots = {one.name: one.root for one in spoiled}
+    kept = tuple(one for one in found.objects if one.name not in spoiled)
     shapes = known_shapes()
     shape = _nearest(kept, shapes)
-    names = {one.name for one in kept}
-    texts = texts_by_table([one.tables for one in shapes])
     strays = list(_sample(pages))
     missing: list[SchemaObject] = []
     uncertain: list[str] = []
-    # Shadow tables are made by their index: a root page of theirs says nothing here.
-    for one in (one for one in shape.objects if one.name not in names):
-        root = roots.get(one.name, 0)
-        if one.name in texts:
-            text = best_text(one.name, texts[one.name], list(_below(pages, root)) if root else strays)
-            if text is not None:
-                one = replace(one, sql=text.sql)
-                uncertain += [] if text.certain else [one.name]
-        missing.append(replace(one, root=root))
+    for one in _lacking(kept, shape, shapes):
+        old = spoiled.get(one.name)
+        texts = list(dict.fromkeys(other.tables[one.name] for other in shapes if one.name in other.tables))
+        if texts:
+            samples = list(_below(pages, old.root)) if old else strays
+            text = best_text(one.name, texts, samples, old.sql if old else "")
+            uncertain += [] if text.certain else [one.name]
+            missing.append(replace(one, sql=text.sql, root=old.root if old else 0))
+        else:
+            missing.append(one)
     if not missing:
         return replace(found, objects=kept)
     return FoundSchema((*kept, *missing), "known", shape.name, found.unreadable, tuple(uncertain))
+
+
+def _lacking(
+    kept: Sequence[SchemaObject], shape: KnownShape, shapes: Sequence[KnownShape]
+) -> Iterator[SchemaObject]:
+    """What the file lacks of a shape. A search index is completed from a shape that has it in the layout of the file."""
+    names = {one.name for one in kept}
+    layouts = {
+        base: next((one for one in (shape, *reversed(shapes)) if _fits(base, kept, one.objects)), None)
+        for base in known.SEARCH_TABLES
+    }
+    for one in shape.objects:
+        if one.name not in names and not _base(one):
+            yield one
+    for base, source in layouts.items():
+        # Shadow tables are made by their index: a root page of theirs says nothing here.
+        for one in source.objects if source else ():
+            if one.name not in names and _base(one) == base and not (one.kind == "table" and not one.virtual):
+                yield one
+
+
+def _base(one: SchemaObject) -> str:
+    """The search index that an object belongs to, or ''."""
+    names = sorted(known.SEARCH_TABLES, key=len, reverse=True)
+    return next((name for name in names if one.name == name or one.name.startswith(f"{name}_")), "")
+
+
+def _fits(base: str, kept: Sequence[SchemaObject], objects: Sequence[SchemaObject]) -> bool:
+    """Whether what a file has of a search index and what a shape has of it are of one layout."""
+    own = [one for one in kept if _base(one) == base and (one.kind != "table" or one.virtual)]
+    other = {one.name: one for one in objects if _base(one) == base}
+    return all(one.name in other and _external(one) == _external(other[one.name]) for one in own)
+
+
+def _external(one: SchemaObject) -> bool:
+    """Whether an object of a search index is of one that keeps no copy of the text."""
+    return bool(re.search(r"\bcontent\s*=|'delete'", one.sql, re.IGNORECASE))
 
 
 def _spoiled(objects: Sequence[SchemaObject]) -> tuple[SchemaObject, ...]:
