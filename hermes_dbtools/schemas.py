@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from .backups.documents import BackupDocument, BackupsDocument, RestoreDocument
 from .baseline import BaselineDocument
 from .comparing.model import CompareDocument
 from .documents import PlanDocument
@@ -29,6 +30,9 @@ TYPES: dict[str, type[msgspec.Struct]] = {
     "salvage": SalvageDocument,
     "compare": CompareDocument,
     "space": SpaceDocument,
+    "backup": BackupDocument,
+    "backups": BackupsDocument,
+    "restore": RestoreDocument,
 }
 """The documents by the last word of their `format`."""
 

@@ -19,6 +19,7 @@ from .options import (
 FORMATS = ("table", "json", "junit", "sarif", "github", "markdown", "prometheus")
 DOCUMENTS = (
     "report", "plan", "receipt", "baseline", "merged-report", "explain", "salvage", "compare", "space",
+    "backup", "backups", "restore",
 )  # fmt: skip
 
 
