@@ -35,11 +35,11 @@ def command(
     list_: bool,
     format_: str,
 ) -> None:
-    """Copy a database and verify the copy; a running gateway notices nothing.
+    """Make a verified copy of a database.
 
-    The backup lies in dbtools/backups beside the database, readable by its owner only. Where nothing has
-    changed since the last one, none is made. --keep counts what this command made: backups of repairs, and
-    what a restore replaced, are never removed.
+    A running gateway notices nothing. The copy lies in dbtools/backups beside the database, readable by its
+    owner only. Where nothing has changed since the last one, none is made. --keep counts what this command
+    made: backups of repairs, and what a restore replaced, are never removed.
     """
     from .. import documents
     from ..backups import shelf, taking

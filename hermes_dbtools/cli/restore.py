@@ -32,7 +32,7 @@ def command(
     yes: bool,
     format_: str,
 ) -> None:
-    """Show what a restore would replace; with --apply, put a backup in place.
+    """Show what a restore would replace; with --apply, restore.
 
     BACKUP is a file, the beginning of a name as `backup --list` shows it, or `latest`. It is verified first.
     The database must not be in use. Its owner, mode and application_id stay, what lies beside it (-wal, -shm,
