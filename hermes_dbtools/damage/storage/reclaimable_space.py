@@ -47,7 +47,7 @@ def _find(context: ScanContext) -> Iterator[Finding]:
     yield DAMAGE.finding(
         table="",
         key=context.file.path.name,
-        message=f"{size_text(free * size)} of {size_text(pages * size)} are free pages: VACUUM INTO would give at most "
+        message=f"{size_text(free * size)} of {size_text(pages * size)} are free pages: VACUUM INTO makes a file of about "
         f"{size_text((pages - free) * size)}",
         evidence={
             "free_bytes": free * size,
