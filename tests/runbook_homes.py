@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import apsw
+import pytest
 
 from hermes_dbtools import make_fixture
+from hermes_dbtools.backups import taking
+from hermes_dbtools.home import resolve
 from hermes_dbtools.model import UsageError
 from tests.runbook_outputs import Place
 
@@ -19,7 +26,38 @@ OLD = 1_785_000_000.0
 SHAPES = ("22", "runtime", "media")
 """In this order: the first one that can have the damage."""
 
+DBTOOLS = "dbtools"
+
 Also = Callable[[Place], None]
+Beside = Callable[[Place], AbstractContextManager[Mapping[str, str]]]
+
+
+GATEWAY = """
+import signal, sqlite3, sys
+connection = sqlite3.connect(sys.argv[2], isolation_level=None)
+connection.execute("PRAGMA journal_mode = WAL")
+def save(seconds):
+    connection.execute("INSERT INTO messages (session_id, role, content, timestamp) "
+                       "SELECT id, 'user', 'saved', started_at + ? FROM sessions WHERE ended_at IS NULL LIMIT 3", (seconds,))
+    connection.execute("UPDATE sessions SET message_count = message_count + 1 "
+                       "WHERE id IN (SELECT id FROM sessions WHERE ended_at IS NULL LIMIT 3)")
+def leave(_number, _frame):
+    connection.close()
+    sys.exit(0)
+save(100)
+signal.signal(signal.SIGTERM, leave)
+print("ready", flush=True)
+sys.stdin.readline()
+save(200)
+print("saved", flush=True)
+while True:
+    signal.pause()
+"""
+"""A program that has the store open, saves before and after it is told to go on, and closes it when it is asked to end."""
+
+
+def _nobody(_place: Place) -> AbstractContextManager[Mapping[str, str]]:
+    return nullcontext({})
 
 
 def _older(shape: str) -> Also:
@@ -42,6 +80,50 @@ def _picture_in_a_backup(place: Place) -> None:
     _named_by_digest(place, place.home / "backup" / "a.png")
 
 
+def _backed_up(sessions: int = 0) -> Also:
+    """A healthy store that was backed up, before it is damaged."""
+
+    def done(place: Place) -> None:
+        make_fixture(place.folder, sessions=sessions, home=True)
+        taking.back_up(resolve(str(place.folder)), taking.BackupOptions())
+
+    return done
+
+
+def _bad_leaf(place: Place) -> None:
+    """A page of messages is overwritten."""
+    database = place.folder / "state.db"
+    connection = apsw.Connection(str(database))
+    pages = connection.execute("SELECT pageno, pgsize FROM dbstat WHERE name = 'messages' AND pagetype = 'leaf'")
+    number, size = pages.fetchall()[1]
+    connection.close()
+    with database.open("r+b") as file:
+        file.seek((number - 1) * size)
+        file.write(b"\xff" * 64)
+
+
+@contextmanager
+def _deleted_sidecars(place: Place) -> Iterator[Mapping[str, str]]:
+    """A gateway that has saved messages since somebody deleted the sidecars of its file."""
+    script = place.home / "hermes"
+    script.write_text(GATEWAY, "utf-8")
+    command = [sys.executable, str(script), "gateway", str(place.folder / "state.db")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "ready\n"
+            for ending in ("-wal", "-shm"):
+                (place.folder / f"state.db{ending}").unlink()
+            process.stdin.write("go on\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "saved\n"
+            threading.Thread(target=process.wait).start()  # a process that nobody waits for seems to live on
+            yield {"24315": str(process.pid)}
+        finally:
+            process.kill()
+
+
 def _named_by_digest(place: Place, file: Path) -> None:
     """The makers name files by the digest of the session that has them."""
     connection = apsw.Connection(str(place.folder / "state.db"))
@@ -54,14 +136,18 @@ def _named_by_digest(place: Place, file: Path) -> None:
 class Example:
     """A home to make; `damage` None is two findings of the runbook's class, without `shape` the first that can have it.
 
+    `before` runs in the empty home. `beside` is what runs beside it, and yields the words that are other ones in each run.
     `settings` are constants of this tool and what they are in the meantime. `sql` runs with foreign keys off, then `also`. The ids in it are those of the healthy sessions that every fixture has.
     """
 
     damage: tuple[str, ...] | None = None
     shape: str = ""
+    sessions: int = 0
     sql: str = ""
     also: Also | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
+    before: Also | None = None
+    beside: Beside = _nobody
 
 
 EXAMPLES: Mapping[str, Example] = {
@@ -128,6 +214,12 @@ EXAMPLES: Mapping[str, Example] = {
          WHERE m.session_id NOT IN (SELECT id FROM sessions) ORDER BY m.session_id DESC LIMIT 1
         """,
     ),
+    "storage/split_wal": Example(damage=(), beside=_deleted_sidecars),
+    "storage/split_wal#hot-journal": Example(damage=("split-wal",)),
+    "storage/structural_damage": Example(
+        damage=("structural-damage:index",), sessions=50, before=_backed_up(50), also=_bad_leaf
+    ),
+    "storage/unreadable_file": Example(damage=("unreadable-file:truncated",), before=_backed_up()),
     "values/invalid_json": Example(
         sql="UPDATE sessions SET model_config = substr(model_config, 1, 12) WHERE id = '20260528_232640_4e0740'",
         also=_older("22"),
@@ -136,12 +228,16 @@ EXAMPLES: Mapping[str, Example] = {
 """By the path of the runbook, where two findings of its class are not what it is about."""
 
 
-def furnish(place: Place, path: str) -> Example:
-    """Make the home of one runbook, `path` as it lies under runbooks/ without its ending."""
+@contextmanager
+def home(path: str, folder: Path) -> Iterator[Place]:
+    """The home of a runbook, `path` as it lies under runbooks/ without its ending, or of one part of it (`path#part`)."""
+    place = Place(folder)
     example = EXAMPLES.get(path, Example())
+    if example.before is not None:
+        example.before(place)
     usual = (f"{path.rpartition('/')[2].replace('_', '-')}=2",)
     damage = usual if example.damage is None else example.damage
-    _make(place, (example.shape,) if example.shape else SHAPES, damage)
+    _make(place, (example.shape,) if example.shape else SHAPES, damage, example.sessions)
     if example.sql:
         connection = apsw.Connection(str(place.folder / "state.db"))
         connection.execute("PRAGMA foreign_keys = OFF")
@@ -150,15 +246,18 @@ def furnish(place: Place, path: str) -> Example:
     if example.also is not None:
         example.also(place)
     for file in place.folder.rglob("*"):
-        if file.is_file() and not file.is_symlink():
+        if file.is_file() and not file.is_symlink() and DBTOOLS not in file.parts:
             os.utime(file, (OLD, OLD))
-    return example
+    with example.beside(place) as values, pytest.MonkeyPatch.context() as patch:
+        for name, value in example.settings.items():
+            patch.setattr(name, value)
+        yield replace(place, values=values)
 
 
-def _make(place: Place, shapes: Sequence[str], damage: Sequence[str]) -> None:
+def _make(place: Place, shapes: Sequence[str], damage: Sequence[str], sessions: int) -> None:
     for shape in shapes:
         try:
-            make_fixture(place.folder, shape=shape, damage=damage, home=True)
+            make_fixture(place.folder, shape=shape, damage=damage, sessions=sessions, home=True, force=True)
             return
         except UsageError:
             if shape == shapes[-1]:

@@ -14,9 +14,9 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from itertools import takewhile
 from pathlib import Path
 
 
@@ -24,9 +24,10 @@ from hermes_dbtools.__main__ import main
 from tests.running import SECONDS, environment
 
 WRITE = "HERMES_DBTOOLS_WRITE_RUNBOOKS"
-"""Set it to 1 to write the blocks anew that differ; what changed is then for a reviewer to see."""
+"""Set it to 1 to write the blocks anew that differ, to `all` for all of them; what changed is for a reviewer to see."""
 
 CUT = "…"
+HOME = re.compile(r"^<!-- home: ([a-z-]+) -->$", re.MULTILINE)
 FENCE = re.compile(r"^( *)```(\w*)$")
 SHELL_LETTERS = frozenset("|&;<>$`*?")
 
@@ -87,18 +88,38 @@ def commands(text: str) -> Iterator[Command]:
         number = end + 1
 
 
-def rewritten(text: str, place: Place, languages: Sequence[str] = ()) -> str:
-    """The file with what its commands really print, where that is not what it holds."""
-    del languages
+def rewritten(text: str, opened: Callable[[str], AbstractContextManager[Place]]) -> str:
+    """The file with what its commands really print, where that is not what it holds.
+
+    `opened` makes the home of each part: '' at first, then the name in each line `<!-- home: name -->`.
+    """
+    made = []
+    for name, part in _parts(text):
+        if any(True for _command in commands(part)):
+            with opened(name) as place:
+                made.append(_rewritten(part, Session(place)))
+        else:
+            made.append(part)
+    return "".join(made)
+
+
+def _parts(text: str) -> Iterator[tuple[str, str]]:
+    names = ["", *HOME.findall(text)]
+    starts = [0, *(found.start() for found in HOME.finditer(text)), len(text)]
+    for name, start, end in zip(names, starts[:-1], starts[1:], strict=True):
+        yield name, text[start:end]
+
+
+def _rewritten(text: str, session: Session) -> str:
     lines = text.splitlines()
     made: list[str] = []
     copied = 0
-    session = Session(place)
     for command in commands(text):
         said = [_indented(line, command.indent) for line in session.run(command.text)]
         held = lines[command.first : command.last]
         made += lines[copied : command.first]
-        made += held if alike(held, said) else said
+        anew = os.environ.get(WRITE) == "all" and not any(line.strip() == CUT for line in held)
+        made += held if alike(held, said) and not anew else said
         copied = command.last
     return "\n".join([*made, *lines[copied:]]) + "\n"
 
@@ -139,8 +160,9 @@ class Session:
         said = OTHERS.sub("", said)
         for word, value in self._place.values.items():
             said = said.replace(value, word)
-        said = said.replace(str(self._place.home.resolve()), "~").replace(str(self._place.home), "~")
-        return aligned([line.rstrip() for line in said.rstrip("\n").splitlines()])
+        home = self._place.home
+        said = shortened(said, (str(home.resolve()), str(home)))
+        return [line.rstrip() for line in said.rstrip("\n").splitlines()]
 
     def _said(self, command: str) -> str:
         words = shlex.split(command)
@@ -185,19 +207,48 @@ class Session:
         return said
 
 
-def aligned(lines: Sequence[str]) -> list[str]:
-    """The commands after `next:` with what is said of them in one column again: a path has become shorter."""
-    made = list(lines)
-    starts = [number for number, line in enumerate(lines) if line.startswith("next:  ")]
-    for start in starts:
-        rest = takewhile(lambda line: line.startswith("       "), lines[start + 1 :])
-        block = [lines[start], *rest]
-        parts = [re.split(r" {3,}", line[7:], maxsplit=1) for line in block]
-        width = max((len(part[0]) for part in parts if len(part) > 1), default=0)
-        for number, part in enumerate(parts, start):
-            if len(part) > 1:
-                made[number] = f"{lines[number][:7]}{part[0]:{width}}   {part[1]}"
-    return made
+def shortened(text: str, paths: Sequence[str]) -> str:
+    """The text with `~` for each of these paths, and the columns of its tables in line again."""
+    made: list[str] = []
+    for block in _blocks(text.splitlines()):
+        if len(block) > 1 and any(path in line for path in paths for line in block):
+            made += _columns(block, paths)
+        else:
+            made += [_short(line, paths) for line in block]
+    return "\n".join(made)
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
+    """Lines that may be one table: what is between empty lines, and `next:` with what is under it."""
+    block: list[str] = []
+    for line in lines:
+        ends = not line.strip() or line.startswith("next:") or block[:1] and block[0].startswith("next:")
+        if ends and not (block and block[0].startswith("next:") and line.startswith("       ")):
+            yield block
+            block = []
+        block.append(line)
+    yield block
+
+
+def _columns(block: Sequence[str], paths: Sequence[str]) -> list[str]:
+    width = max(len(line) for line in block)
+    empty = [all(line[place : place + 1].strip() == "" for line in block) for place in range(width)]
+    gaps = [found.span() for found in re.finditer("1{2,}", "".join("01"[one] for one in empty)) if found.start()]
+    starts = [0, *(end for _start, end in gaps)]
+    ends = [*(start for start, _end in gaps), width]
+    cells = [[_short(line[a:b].rstrip(), paths) for a, b in zip(starts, ends, strict=True)] for line in block]
+    widths = [max(len(line[place]) for line in cells) for place in range(len(starts))]
+    between = [*(" " * (end - start) for start, end in gaps), ""]
+    return [
+        "".join(f"{cell:{size}}{gap}" for cell, size, gap in zip(line, widths, between, strict=True)).rstrip()
+        for line in cells
+    ]
+
+
+def _short(line: str, paths: Sequence[str]) -> str:
+    for path in paths:
+        line = line.replace(path, "~")
+    return line
 
 
 def scripts(home: Path) -> Path:
