@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from array import array
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import apsw
 
 from .. import queries
-from ..damage._declare import printable, text
+from ..damage._declare import printable
 from .asking import number, rows
+from .indexes import read_index
+from .pages import Pages
+from .records import decode
+from .schema import SchemaObject
 from .tables import TableForm
-from .trees import HIGHEST, LOWEST, Tree
+from .trees import Tree
 
 SQL = "salvage/losses"
 BATCH = 100_000
 RANGES = 1_000
 SESSIONS = 1_000
 
+_PARTIAL = re.compile(r"\)\s*WHERE\b", re.IGNORECASE)
+_BY_SESSION = re.compile(r"\(\s*[\"`\[]?session_id\b", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True)
 class Losses:
     """What is known of lost rows. `lost` is exact where `proof` is `index`: an index was read whole and names every row.
 
-    With `proof` `partly` an index gave some of its entries: at least `lost` rows are gone. `at_most` bounds the loss by the ids
+    With `proof` `partly` indexes gave some of their entries: at least `lost` rows are gone. `at_most` bounds the loss by the ids
     that are missing on unreadable pages, None where nothing bounds it. `ranges` are ids (first, last) of lost rows.
     """
 
@@ -37,64 +47,56 @@ class Losses:
 
 def find(
     connection: apsw.Connection,
-    reader: apsw.Connection | None,
+    pages: Pages,
+    objects: Sequence[SchemaObject],
     form: TableForm,
     tree: Tree,
     sequence: int | None,
 ) -> Losses:
-    """What was lost of a table that could not be read whole; `reader` reads the copy, where SQLite can.
-
-    `sequence` is the highest id the file had given away.
-    """
+    """What was lost of a table that could not be read whole; `sequence` is the highest id the file had given away."""
+    indexes = [one for one in objects if one.kind == "index" and one.table == form.name and one.root]
     connection.execute(queries.statement(SQL, "make-known"))
     connection.execute(queries.statement(SQL, "forget-known"))
-    proof = _known(connection, reader, form) if reader is not None else ""
+    proof = "" if form.without_rowid else _known(connection, pages, indexes)
     connection.execute(_sql("keep-lost", form))
     lost = number(connection, queries.statement(SQL, "lost"))
     ranges = rows(connection, queries.statement(SQL, "ranges"), {"limit": RANGES})
     at_most = lost if proof == "index" else _bound(connection, form, tree, sequence)
-    sessions = (
-        _by_session(connection, reader) if lost and reader is not None and form.name == "messages" else ()
-    )
+    sessions = _by_session(connection, pages, indexes) if lost and form.name == "messages" else ()
     return Losses(lost, proof, at_most, tuple((low, high) for low, high in ranges), sessions)
 
 
-def _known(connection: apsw.Connection, reader: apsw.Connection, form: TableForm) -> str:
-    """Gather ids from the indexes until one was read whole."""
+def _known(connection: apsw.Connection, pages: Pages, indexes: Sequence[SchemaObject]) -> str:
+    """Gather the ids that indexes name until one was read whole, those that name every row first."""
     partly = ""
-    for (index,) in rows(reader, queries.statement(SQL, "indexes"), {"table": form.name}):
-        if _entries(connection, reader, form, str(index), "ASC"):
+    for one in sorted(indexes, key=lambda one: _PARTIAL.search(one.sql) is not None):
+        ids = _Ids(connection)
+        whole = read_index(pages, one.root, ids.take)
+        ids.know()
+        if whole and not _PARTIAL.search(one.sql):
             return "index"
-        _entries(connection, reader, form, str(index), "DESC")
         partly = "partly"
     return partly
 
 
-def _entries(
-    connection: apsw.Connection, reader: apsw.Connection, form: TableForm, index: str, order: str
-) -> bool:
-    columns = [
-        name for _seq, _cid, name in reader.execute(f"PRAGMA index_info({queries.quote(index)})") if name
-    ]
-    sorting = ", ".join(f"{queries.quote(str(name))} {order}" for name in columns) or "1"
-    sql = queries.statement(SQL, "entries").replace("{order}", sorting)
-    ids = array("q")
-    whole = True
-    try:
-        for (rowid,) in reader.execute(queries.fill(sql, key=form.key, table=form.name, index=index)):
-            ids.append(rowid)
-            if len(ids) >= BATCH:
-                _know(connection, ids)
-                ids = array("q")
-    except apsw.Error:  # whatever it says, it says of the copy
-        whole = False
-    _know(connection, ids)
-    return whole
+class _Ids:
+    """Ids on their way into the list of proved rows. State: those not yet written there."""
 
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._ids = array("q")
 
-def _know(connection: apsw.Connection, ids: array[int]) -> None:
-    if ids:
-        connection.execute(queries.statement(SQL, "know"), {"ids": apsw.carray(ids)})
+    def take(self, rowid: int, _record: bytes) -> None:
+        """Add one."""
+        self._ids.append(rowid)
+        if len(self._ids) >= BATCH:
+            self.know()
+
+    def know(self) -> None:
+        """Write them."""
+        if self._ids:
+            self._connection.execute(queries.statement(SQL, "know"), {"ids": apsw.carray(self._ids)})
+            self._ids = array("q")
 
 
 def _bound(connection: apsw.Connection, form: TableForm, tree: Tree, sequence: int | None) -> int | None:
@@ -105,12 +107,13 @@ def _bound(connection: apsw.Connection, form: TableForm, tree: Tree, sequence: i
     for low, high in _spans(tree):
         low, high = max(low, 0), min(high, sequence)
         if low < high:
-            found = number(connection, _sql("found-between", form), {"low": low, "high": high})
-            missing += high - low - found
+            missing += (
+                high - low - number(connection, _sql("found-between", form), {"low": low, "high": high})
+            )
     return missing
 
 
-def _spans(tree: Tree) -> Iterable[tuple[int, int]]:
+def _spans(tree: Tree) -> list[tuple[int, int]]:
     spans = sorted((*tree.gaps, *((low, high) for _page, low, high in tree.partial)))
     merged: list[tuple[int, int]] = []
     for low, high in spans:
@@ -118,17 +121,28 @@ def _spans(tree: Tree) -> Iterable[tuple[int, int]]:
             merged[-1] = (merged[-1][0], max(merged[-1][1], high))
         else:
             merged.append((low, high))
-    return [(max(low, LOWEST), min(high, HIGHEST)) for low, high in merged]
+    return merged
 
 
-def _by_session(connection: apsw.Connection, reader: apsw.Connection) -> tuple[tuple[str, int], ...]:
-    ids = array("q", (id_ for (id_,) in rows(connection, queries.statement(SQL, "lost-ids"))))
-    bindings = {"limit": SESSIONS, "ids": apsw.carray(ids)}
-    try:
-        found = rows(reader, queries.statement(SQL, "lost-by-session"), bindings)
-    except apsw.Error:  # as above
-        return ()
-    return tuple((printable(text(session)), count) for session, count in found)
+def _by_session(
+    connection: apsw.Connection, pages: Pages, indexes: Sequence[SchemaObject]
+) -> tuple[tuple[str, int], ...]:
+    """The sessions of lost messages, the most first, as far as indexes that begin with the session name them."""
+    lost = array("q", (id_ for (id_,) in rows(connection, queries.statement(SQL, "lost-ids"))))
+    counted = bytearray(len(lost))
+    sessions: Counter[str] = Counter()
+
+    def take(rowid: int, record: bytes) -> None:
+        place = bisect_left(lost, rowid)
+        if place < len(lost) and lost[place] == rowid and not counted[place]:
+            counted[place] = 1
+            sessions[printable(decode(record)[0])] += 1
+
+    for one in indexes:
+        if _BY_SESSION.search(one.sql):
+            read_index(pages, one.root, take)
+    ordered = sorted(sessions.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(ordered[:SESSIONS])
 
 
 def _sql(block: str, form: TableForm) -> str:

@@ -177,7 +177,7 @@ def _rows(connection: apsw.Connection, store: _Store, progress: Progress) -> tup
         if not any(one.carried.rows for one in store.mapped):
             raise CouldNotLook(f"{shown(store.source.state.path)}: no row can be read; nothing was made")
         progress("what was lost")
-        return tuple(_table(connection, reader, one, store.sequences) for one in store.mapped)
+        return tuple(_table(connection, store, one) for one in store.mapped)
 
 
 def _finish(connection: apsw.Connection, store: _Store, progress: Progress) -> _Finished:
@@ -270,18 +270,13 @@ def _raise_sequences(connection: apsw.Connection, store: _Store) -> None:
                 connection.execute(queries.statement("salvage/rows", block), {"table": table, "seq": seq})
 
 
-def _table(
-    connection: apsw.Connection,
-    reader: apsw.Connection | None,
-    one: _Mapped,
-    sequences: Mapping[str, int],
-) -> SalvagedTable:
+def _table(connection: apsw.Connection, store: _Store, one: _Mapped) -> SalvagedTable:
     carried = one.carried
     damaged = not one.tree.whole
     lost = losses.Losses()
     if damaged or carried.refused:
-        sequence = sequences.get(one.form.name)
-        lost = losses.find(connection, reader, one.form, one.tree, sequence)
+        sequence = store.sequences.get(one.form.name)
+        lost = losses.find(connection, store.pages, store.schema.objects, one.form, one.tree, sequence)
     return SalvagedTable(
         name=one.form.name,
         rows=carried.rows,
