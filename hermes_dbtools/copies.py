@@ -101,6 +101,28 @@ def copy_database(connection: apsw.Connection, target: Path) -> None:
         raise
 
 
+def copy_unmoved(source: Path, target: Path) -> None:
+    """Copy the bytes of a database that an immutable read has open into the new file `target`, 0600, synced.
+
+    That read notices whether the file moved meanwhile. It has no lock that the close here could end. Raises Refused, and
+    leaves no file, as `copy_database` does; this takes half of its time.
+    """
+    os.close(create_private(target, _Owner(target.parent)))
+    try:
+        shutil.copyfile(source, target)
+        descriptor = os.open(target, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except BaseException as error:
+        target.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            reason = (error.strerror or str(error)).lower()
+            raise Refused(f"{shown(target)}: the copy failed ({reason}); nothing was changed") from error
+        raise
+
+
 @contextmanager
 def private_copy(connection: apsw.Connection) -> Iterator[Path]:
     """A writable copy of what an open read connection sees, in a scratch folder; both go afterwards."""

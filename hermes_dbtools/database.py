@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from .connections import checkpoint_passive, open_for_repair, open_private
-from .copies import WrittenTooOften, copy_database, private_copy
+from .copies import WrittenTooOften, copy_database, copy_unmoved, private_copy
 from .file_marks import Moved, sidecar
 from .file_state import FileState, examine
 from .holders import Holders
@@ -25,6 +25,7 @@ __all__ = [
     "Verification",
     "checkpoint_passive",
     "copy_database",
+    "copy_unmoved",
     "create_private",
     "examine",
     "free_bytes",

@@ -58,8 +58,8 @@ def opened(state: FileState, *, pause_writers: bool) -> AbstractContextManager[R
     """
     if state.split:
         return _immutable(state, rows_trusted=False)
-    if 0 < (state.wal_size or 0) <= WAL_HEADER and not state.holders.held:
-        # A full disk leaves such a one. It holds nothing, and beside a `-shm` no read-only connection gets past it.
+    if state.wal_size is not None and state.wal_size <= WAL_HEADER and not state.holders.held:
+        # It holds nothing. A full disk leaves a header, and beside a `-shm` no read-only connection gets past that.
         return _immutable(state, rows_trusted=True)
     if state.wal_size is not None and state.shm:
         return _live(state)

@@ -169,7 +169,10 @@ def _refuse_damage(lines: Iterable[str]) -> None:
 def _copy(reading: database.Reading, target: Path) -> dict[str, int]:
     refuse_untrusted(reading)
     target.unlink(missing_ok=True)  # an immutable read may begin again
-    database.copy_database(reading.connection, target)
+    if reading.how == "immutable":
+        database.copy_unmoved(reading.state.path, target)
+    else:
+        database.copy_database(reading.connection, target)
     return tables(reading.connection, search=False)[2]
 
 

@@ -73,6 +73,15 @@ def empty_wal_with_index(path: Path, _stack: ExitStack) -> None:
     crashed(path, *WAL, "PRAGMA wal_checkpoint(TRUNCATE)")
 
 
+def header_of_a_wal(path: Path, _stack: ExitStack) -> None:
+    """What a disk leaves that is full when the first frame is written."""
+    crashed(path, *WAL)
+    wal = path.with_name(path.name + "-wal")
+    written_ahead = wal.read_bytes()
+    crashed(path, "PRAGMA wal_checkpoint(TRUNCATE)")
+    wal.write_bytes(written_ahead[:32])
+
+
 def index_without_wal(path: Path, _stack: ExitStack) -> None:
     crashed(path, *WAL, "PRAGMA wal_checkpoint(TRUNCATE)")
     remove(path, "-wal")
@@ -139,7 +148,8 @@ ROWS: tuple[tuple[Arrange, str, bool], ...] = (
     (live_wal_in_transaction, "live", True),
     (crashed_wal, "live", True),
     (crashed_wal_with_a_torn_index, "live", True),
-    (empty_wal_with_index, "live", True),
+    (empty_wal_with_index, "immutable", True),
+    (header_of_a_wal, "immutable", True),
     (closed_wal, "immutable", True),
     (empty_wal, "immutable", True),
     (index_without_wal, "immutable", True),
