@@ -28,6 +28,7 @@ ORDER = (
     "comparing.compare",
     "documents",
     "receipts",
+    "salvage.salvaging",
     "space",
     "transaction",
     "apply",

@@ -9,9 +9,10 @@ import pytest
 
 from tests import damage_bytes
 from tests.real.judge import assert_appends, assert_clean, assert_found, listing, texts
-from tests.real.lives import KINDS, Healthy, copy_of
+from tests.real.lives import KINDS, UPGRADES, Healthy, copy_of
 from tests.real.looks import digest, look, run, wrong
 from tests.real.store import Store
+from tests.real.wheels import RELEASES
 from tests.salvaging import all_rows, lacking, schema
 
 USED = ("chat", "tools", "images")
@@ -73,7 +74,7 @@ def test_a_file_without_its_first_page_is_itself_again(kind: str, tmp_path: Path
         assert_goes_on(store, healthy, read)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*RELEASES, "chain"])
 def test_lost_sessions_come_back_and_nothing_else_is_touched(kind: str, tmp_path: Path) -> None:
     healthy = file_alone(kind, tmp_path / "home")
     listed, _read, _resumed = said(healthy, tmp_path / "healthy")
@@ -105,7 +106,7 @@ def spoil_text(path: Path, table: str) -> None:
     damage_bytes.flip(path, at, 12)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["0.13.0", *UPGRADES])
 @pytest.mark.parametrize("table", ["messages", "sessions"])
 def test_a_lost_text_is_found_by_the_rows_of_its_table(kind: str, table: str, tmp_path: Path) -> None:
     healthy = file_alone(kind, tmp_path / "home")
