@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -18,7 +20,10 @@ from hermes_dbtools import make_fixture
 from hermes_dbtools.backups import taking
 from hermes_dbtools.home import resolve
 from hermes_dbtools.model import UsageError
+from tests.live_writers import crashed
 from tests.runbook_outputs import Place
+from tests.running import CHECKOUT
+from tests.test_storage_classes import foreign_wal, reachable_folder
 
 OLD = 1_785_000_000.0
 """Epoch seconds of every file of a home: older than a day, whenever the test runs."""
@@ -26,7 +31,8 @@ OLD = 1_785_000_000.0
 SHAPES = ("22", "runtime", "media")
 """In this order: the first one that can have the damage."""
 
-DBTOOLS = "dbtools"
+KEPT = re.compile(r"/dbtools/|malformed-backup")
+"""Files that have times of their own."""
 
 Also = Callable[[Place], None]
 Beside = Callable[[Place], AbstractContextManager[Mapping[str, str]]]
@@ -94,11 +100,13 @@ def _bad_leaf(place: Place) -> None:
     """A page of messages is overwritten."""
     database = place.folder / "state.db"
     connection = apsw.Connection(str(database))
-    pages = connection.execute("SELECT pageno, pgsize FROM dbstat WHERE name = 'messages' AND pagetype = 'leaf'")
-    number, size = pages.fetchall()[1]
+    pages = connection.execute(
+        "SELECT pageno, pgsize FROM dbstat WHERE name = 'messages' AND pagetype = 'leaf'"
+    )
+    _first, (number, size), *_others = pages.fetchall()
     connection.close()
     with database.open("r+b") as file:
-        file.seek((number - 1) * size)
+        file.seek((int(number or 0) - 1) * int(size or 0))
         file.write(b"\xff" * 64)
 
 
@@ -124,6 +132,27 @@ def _deleted_sidecars(place: Place) -> Iterator[Mapping[str, str]]:
             process.kill()
 
 
+def _leftovers(place: Place) -> None:
+    """Copies of a damaged file, and a log that was set aside with a message that the store does not have."""
+    database = place.folder / "state.db"
+    older, newer = (place.folder / f"state.db.malformed-backup-2026070{day}_101112" for day in (1, 2))
+    older.write_bytes(b"a damaged one")
+    newer.write_bytes(b"a newer one")
+    while newer.stat().st_ctime_ns <= older.stat().st_ctime_ns:
+        newer.write_bytes(b"a newer one")
+    whole = database.read_bytes()
+    crashed(
+        database,
+        "INSERT INTO messages (session_id, role, content, timestamp) "
+        "SELECT id, 'user', 'saved', started_at + 100 FROM sessions WHERE ended_at IS NULL LIMIT 1",
+    )
+    retired = place.folder / "state.db.retired-wal-20260914-1"
+    retired.mkdir()
+    (place.folder / "state.db-wal").rename(retired / "state.db-wal")
+    (place.folder / "state.db-shm").unlink()
+    database.write_bytes(whole)
+
+
 def _named_by_digest(place: Place, file: Path) -> None:
     """The makers name files by the digest of the session that has them."""
     connection = apsw.Connection(str(place.folder / "state.db"))
@@ -136,8 +165,9 @@ def _named_by_digest(place: Place, file: Path) -> None:
 class Example:
     """A home to make; `damage` None is two findings of the runbook's class, without `shape` the first that can have it.
 
-    `before` runs in the empty home. `beside` is what runs beside it, and yields the words that are other ones in each run.
-    `settings` are constants of this tool and what they are in the meantime. `sql` runs with foreign keys off, then `also`. The ids in it are those of the healthy sessions that every fixture has.
+    `sessions` come beside the healthy ones that every fixture has, whose ids `sql` names; it runs with foreign keys off, then
+    `also`. `before` runs in the empty home. `beside` is what runs beside it, and yields words that are other ones in each run.
+    `settings` are constants of this tool and what they are in the meantime. `reachable`: every user can get to the home.
     """
 
     damage: tuple[str, ...] | None = None
@@ -148,6 +178,14 @@ class Example:
     settings: Mapping[str, object] = field(default_factory=dict)
     before: Also | None = None
     beside: Beside = _nobody
+    reachable: bool = False
+
+
+def _case(path: str, name: str) -> Example:
+    """The damage of a case of a class, on the same shape."""
+    table = tomllib.loads((CHECKOUT / "tests" / "cases" / f"{path}.toml").read_text("utf-8"))
+    (case,) = (case for case in table["case"] if case["name"] == name)
+    return Example(damage=(), shape=case["shape"], sql=case["damage"])
 
 
 EXAMPLES: Mapping[str, Example] = {
@@ -204,7 +242,9 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "media/altered_images": Example(also=_picture_in_a_backup),
     "media/dangling_image_references": Example(also=_picture_elsewhere),
-    "media/unreferenced_images": Example(settings={"hermes_dbtools.damage.media.unreferenced_images.GRACE_SECONDS": 0}),
+    "media/unreferenced_images": Example(
+        settings={"hermes_dbtools.damage.media.unreferenced_images.GRACE_SECONDS": 0}
+    ),
     "references/missing_system_prompt": Example(also=_older("runtime")),
     "references/orphaned_messages": Example(
         damage=("orphaned-messages=3",),
@@ -215,6 +255,30 @@ EXAMPLES: Mapping[str, Example] = {
         """,
     ),
     "storage/split_wal": Example(damage=(), beside=_deleted_sidecars),
+    "schema/interrupted_migration#version-ahead": _case(
+        "schema/interrupted_migration", "the number of the next release on the tables of the last"
+    ),
+    "schema/lost_column_defaults": _case(
+        "schema/lost_column_defaults", "the flag of live messages was added by its type alone"
+    ),
+    "schema/missing_columns": Example(before=_backed_up()),
+    "schema/wrong_primary_key": _case("schema/wrong_primary_key", "usage with the key of before the tasks"),
+    "storage/leftover_files": Example(
+        damage=(),
+        before=_backed_up(),
+        also=_leftovers,
+        settings={"hermes_dbtools.damage.storage.leftover_files.GRACE_SECONDS": 0},
+    ),
+    "storage/split_wal#foreign-wal": Example(
+        damage=(), also=lambda place: foreign_wal(place.folder / "state.db", "schema")
+    ),
+    "storage/unsafe_storage": Example(
+        damage=(), also=lambda place: (place.folder / "state.db").chmod(0o666), reachable=True
+    ),
+    "storage/unsafe_storage#other-owner": Example(
+        damage=(),
+        also=lambda place: crashed(place.folder / "state.db", "UPDATE state_meta SET value = value"),
+    ),
     "storage/split_wal#hot-journal": Example(damage=("split-wal",)),
     "storage/structural_damage": Example(
         damage=("structural-damage:index",), sessions=50, before=_backed_up(50), also=_bad_leaf
@@ -231,8 +295,14 @@ EXAMPLES: Mapping[str, Example] = {
 @contextmanager
 def home(path: str, folder: Path) -> Iterator[Place]:
     """The home of a runbook, `path` as it lies under runbooks/ without its ending, or of one part of it (`path#part`)."""
-    place = Place(folder)
     example = EXAMPLES.get(path, Example())
+    chosen = reachable_folder() if example.reachable else nullcontext(folder)
+    with chosen as place, _furnished(Place(place), example, path) as furnished:
+        yield furnished
+
+
+@contextmanager
+def _furnished(place: Place, example: Example, path: str) -> Iterator[Place]:
     if example.before is not None:
         example.before(place)
     usual = (f"{path.rpartition('/')[2].replace('_', '-')}=2",)
@@ -246,7 +316,7 @@ def home(path: str, folder: Path) -> Iterator[Place]:
     if example.also is not None:
         example.also(place)
     for file in place.folder.rglob("*"):
-        if file.is_file() and not file.is_symlink() and DBTOOLS not in file.parts:
+        if file.is_file() and not file.is_symlink() and not KEPT.search(str(file)):
             os.utime(file, (OLD, OLD))
     with example.beside(place) as values, pytest.MonkeyPatch.context() as patch:
         for name, value in example.settings.items():

@@ -1,8 +1,9 @@
 """Run the commands that a Markdown file prints and say what it would hold if each block were their real output.
 
 A fence of language `console` holds commands, each in a line that begins with `$ `, and what it prints. A line `…` in that
-stands for any lines that were cut. What differs from run to run (times, receipts, paths, processes, digests, sizes) is
-not compared, nor is the number of classes that there are.
+stands for any lines that were cut. After `$ sqlite3 FILE` alone, lines that begin with `sqlite> ` are typed into that shell,
+and those that begin with `   ...> ` go on with them. What differs from run to run (times, receipts, paths, processes, digests,
+sizes) is not compared, nor is the number of classes that there are.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-
 from hermes_dbtools.__main__ import main
 from tests.running import SECONDS, environment
 
@@ -27,8 +27,11 @@ WRITE = "HERMES_DBTOOLS_WRITE_RUNBOOKS"
 """Set it to 1 to write the blocks anew that differ, to `all` for all of them; what changed is for a reviewer to see."""
 
 CUT = "…"
-HOME = re.compile(r"^<!-- home: ([a-z-]+) -->$", re.MULTILINE)
+HOME = re.compile(r"^ *<!-- home: ([a-z-]+) -->$", re.MULTILINE)
 FENCE = re.compile(r"^( *)```(\w*)$")
+TYPED = "sqlite> "
+DONE = "that is all"
+GOES_ON = "   ...> "
 SHELL_LETTERS = frozenset("|&;<>$`*?")
 
 VARIES: Sequence[tuple[str, str]] = (
@@ -121,14 +124,13 @@ def _rewritten(text: str, session: Session) -> str:
         anew = os.environ.get(WRITE) == "all" and not any(line.strip() == CUT for line in held)
         made += held if alike(held, said) and not anew else said
         copied = command.last
+    session.close()
     return "\n".join([*made, *lines[copied:]]) + "\n"
 
 
 def alike(held: Sequence[str], said: Sequence[str]) -> bool:
     """Whether these lines are the same but for what varies; a cut stands for any number of them."""
-    pattern = "".join(
-        "(?:.*\n)*" if line.strip() == CUT else re.escape(normal(line)) + "\n" for line in held
-    )
+    pattern = "".join("(?:.*\n)*" if line.strip() == CUT else re.escape(normal(line)) + "\n" for line in held)
     return re.fullmatch(pattern, "".join(f"{normal(line)}\n" for line in said)) is not None
 
 
@@ -142,13 +144,14 @@ def normal(line: str) -> str:
 
 
 class Session:
-    """A shell at work in a home: a `cd` lasts."""
+    """A shell at work in a home: a `cd` lasts, and so does SQLite's shell until the next command."""
 
     def __init__(self, place: Place) -> None:
         """Begin in the Hermes home."""
         self._place = place
         self._folder = place.folder
         self._environment = environment(HOME=str(place.home), COLUMNS=None, NO_COLOR=None, TMPDIR=None)
+        self._sqlite: subprocess.Popen[str] | None = None
         self._environment["PATH"] = f"{scripts(place.home)}{os.pathsep}{os.environ['PATH']}"
 
     def run(self, command: str) -> list[str]:
@@ -164,8 +167,29 @@ class Session:
         said = shortened(said, (str(home.resolve()), str(home)))
         return [line.rstrip() for line in said.rstrip("\n").splitlines()]
 
+    def close(self) -> None:
+        """End SQLite's shell, where one is left."""
+        if self._sqlite is not None:
+            _said, errors = self._sqlite.communicate(timeout=SECONDS)
+            assert self._sqlite.returncode == 0, errors
+            self._sqlite = None
+
     def _said(self, command: str) -> str:
+        if command.startswith(TYPED):
+            return self._typed(command.removeprefix(TYPED))
+        self.close()
         words = shlex.split(command)
+        if words[0] == "sqlite3" and len(words) == 2:
+            self._sqlite = subprocess.Popen(
+                [sys.executable, "-u", "-m", "apsw", words[1].replace("~", str(self._place.home), 1)],
+                cwd=self._folder,
+                env=self._environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            return ""
         plain = not SHELL_LETTERS & set(re.sub(r"'[^']*'|\"[^\"$`]*\"", "", command))
         if plain and words[0] == "hermes-dbtools":
             return self._here(words)
@@ -173,6 +197,14 @@ class Session:
             self._folder = (self._folder / Path(words[1]).expanduser()).resolve()
             return ""
         return self._shell(command)
+
+    def _typed(self, statement: str) -> str:
+        assert self._sqlite is not None
+        assert self._sqlite.stdin is not None
+        assert self._sqlite.stdout is not None
+        self._sqlite.stdin.write(f"{statement}\n.print {DONE}\n")
+        self._sqlite.stdin.flush()
+        return "".join(iter(self._sqlite.stdout.readline, f"{DONE}\n"))
 
     def _here(self, words: Sequence[str]) -> str:
         """The command line in this process: to start another one takes longer than what it does."""
@@ -222,7 +254,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
     """Lines that may be one table: what is between empty lines, and `next:` with what is under it."""
     block: list[str] = []
     for line in lines:
-        ends = not line.strip() or line.startswith("next:") or block[:1] and block[0].startswith("next:")
+        ends = not line.strip() or line.startswith("next:") or (block[:1] and block[0].startswith("next:"))
         if ends and not (block and block[0].startswith("next:") and line.startswith("       ")):
             yield block
             block = []
@@ -233,7 +265,9 @@ def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
 def _columns(block: Sequence[str], paths: Sequence[str]) -> list[str]:
     width = max(len(line) for line in block)
     empty = [all(line[place : place + 1].strip() == "" for line in block) for place in range(width)]
-    gaps = [found.span() for found in re.finditer("1{2,}", "".join("01"[one] for one in empty)) if found.start()]
+    gaps = [
+        found.span() for found in re.finditer("1{2,}", "".join("01"[one] for one in empty)) if found.start()
+    ]
     starts = [0, *(end for _start, end in gaps)]
     ends = [*(start for start, _end in gaps), width]
     cells = [[_short(line[a:b].rstrip(), paths) for a, b in zip(starts, ends, strict=True)] for line in block]
@@ -256,29 +290,33 @@ def scripts(home: Path) -> Path:
     folder = home / ".programs"
     if not folder.exists():
         folder.mkdir(parents=True)
-        for name, module in (("hermes-dbtools", "hermes_dbtools"), ("sqlite3", "apsw")):
+        for name, module in (("hermes-dbtools", "-m hermes_dbtools"), ("sqlite3", "-m apsw"), ("python", "")):
             script = folder / name
-            script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m {module} "$@"\n', "utf-8")
+            script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {module} "$@"\n', "utf-8")
             script.chmod(0o755)
     return folder
 
 
 def _commands(lines: Sequence[str], start: int, end: int, indent: str) -> Iterator[Command]:
-    begin = f"{indent}$ "
-    places = [place for place in range(start, end) if lines[place].startswith(begin)]
+    prompts = tuple(f"{indent}{prompt}" for prompt in ("$ ", TYPED))
+    places = [place for place in range(start, end) if lines[place].startswith(prompts)]
     assert places, f"line {start}: a fence of console without a command"
     assert places[0] == start, f"line {start}: output before the first command"
     for place, following in zip(places, [*places[1:], end], strict=True):
-        words = [lines[place].removeprefix(begin)]
+        words = [lines[place].removeprefix(indent)]
         first = place + 1
-        while words[-1].endswith("\\"):
-            words[-1] = words[-1][:-1]
-            words.append(lines[first].strip())
+        while words[-1].endswith("\\") or (
+            first < following and lines[first].startswith(f"{indent}{GOES_ON}")
+        ):
+            words[-1] = words[-1].removesuffix("\\")
+            words.append(" " + lines[first].removeprefix(f"{indent}{GOES_ON}").strip())
             first += 1
         last = following
-        while last > first and not lines[last - 1].strip():  # an empty line between two commands is not output
+        while (
+            last > first and not lines[last - 1].strip()
+        ):  # an empty line between two commands is not output
             last -= 1
-        yield Command("".join(words), indent, first, last)
+        yield Command("".join(words).removeprefix("$ "), indent, first, last)
 
 
 def _indented(line: str, indent: str) -> str:
