@@ -8,12 +8,13 @@ import traceback
 
 import click
 
-from .cli import cli
+from .cli import cli, terminal
 from .cli.options import ReaderGone
 
 
 def main() -> None:
     """The console script. An expected failure is one line on stderr; an unexpected one names itself a fault of ours."""
+    terminal.take_letters(sys.stdout, sys.stderr)
     try:
         code = cli.main(prog_name="hermes-dbtools", standalone_mode=False)
     except click.ClickException as error:

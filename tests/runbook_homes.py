@@ -153,6 +153,50 @@ def _leftovers(place: Place) -> None:
     database.write_bytes(whole)
 
 
+FAILED = "2026-11-30 09:00:0{second},000 WARNING [{id}] run_agent: Session DB append_message failed: FOREIGN KEY constraint failed"
+"""A line of upstream's log (run_agent.py with hermes_logging.py, 0.13.0 to 0.20.4)."""
+
+
+def _logs(name: str, *ids: str) -> Also:
+    """A log in which the saves of these sessions failed."""
+
+    def write(place: Place) -> None:
+        folder = place.folder / "logs"
+        folder.mkdir()
+        lines = [FAILED.format(second=second, id=one) for second, one in enumerate(ids)]
+        (folder / name).write_text("\n".join(lines) + "\n", "utf-8")
+
+    return write
+
+
+def _before_the_upgrade(place: Place) -> None:
+    """The same store before an upgrade hid two of its chats."""
+    before = make_fixture(place.home / "before.db", shape="22", damage=["hidden-by-upgrade=2"])
+    connection = apsw.Connection(str(before))
+    connection.execute(
+        "UPDATE sessions SET model_config = json_remove(model_config, '$._delegate_from') "
+        "WHERE json_extract(model_config, '$._delegate_from') = '__orphaned__'"
+    )
+    connection.close()
+
+
+def _project(place: Place) -> None:
+    """The folder of somebody's program."""
+    (place.home / "project" / "fixtures").mkdir(parents=True)
+
+
+def _profiles(place: Place) -> None:
+    """A home with two profiles."""
+    make_fixture(place.folder / "profiles" / "work", home=True)
+    make_fixture(place.folder / "profiles" / "play", damage=["session-counter-drift"], home=True)
+
+
+def _full(place: Place) -> None:
+    """What lies beside a store of some age."""
+    _leftovers(place)
+    taking.back_up(resolve(str(place.folder)), taking.BackupOptions())
+
+
 def _named_by_digest(place: Place, file: Path) -> None:
     """The makers name files by the digest of the session that has them."""
     connection = apsw.Connection(str(place.folder / "state.db"))
@@ -188,7 +232,32 @@ def _case(path: str, name: str) -> Example:
     return Example(damage=(), shape=case["shape"], sql=case["damage"])
 
 
+FAILING = ("orphaned-messages", "missing-parent-session")
+LOST, CHILD = "20260604_102640_000000", "20260604_110640_000000"
+
 EXAMPLES: Mapping[str, Example] = {
+    "first-response": Example(damage=FAILING, also=_logs("agent.log", LOST, CHILD)),
+    "reference": Example(damage=()),
+    "procedures/foreign_key_failure": Example(damage=FAILING, also=_logs("agent.log", LOST, CHILD)),
+    "procedures/after_an_upgrade": Example(damage=()),
+    "procedures/after_an_upgrade#upgraded": Example(
+        damage=("hidden-by-upgrade=2",), shape="22", also=_before_the_upgrade
+    ),
+    "procedures/disk_full": Example(
+        damage=("reclaimable-space",),
+        also=_full,
+        settings={"hermes_dbtools.damage.storage.leftover_files.GRACE_SECONDS": 0},
+    ),
+    "procedures/database_malformed": Example(
+        damage=("structural-damage:index",), sessions=50, before=_backed_up(50), also=_bad_leaf
+    ),
+    "procedures/gateway_will_not_start_after_deleting_sessions": Example(
+        shape="runtime",
+        damage=("orphaned-messages=2", "dangling-routing=2", "orphaned-ledger-rows=2"),
+        also=_logs("gateway.log", LOST),
+    ),
+    "procedures/ci_on_fixtures": Example(damage=(), also=_project),
+    "procedures/many_hosts": Example(damage=("orphaned-messages=2",), also=_profiles),
     "lineage/activity_after_end": Example(
         sql="UPDATE messages SET timestamp = timestamp + 2000 WHERE session_id = '20260529_012640_ef2d12'"
     ),

@@ -150,7 +150,9 @@ class Session:
         """Begin in the Hermes home."""
         self._place = place
         self._folder = place.folder
-        self._environment = environment(HOME=str(place.home), COLUMNS=None, NO_COLOR=None, TMPDIR=None)
+        self._environment = environment(
+            HOME=str(place.home), COLUMNS=None, NO_COLOR=None, TMPDIR=None, LC_ALL="C.UTF-8"
+        )
         self._sqlite: subprocess.Popen[str] | None = None
         self._environment["PATH"] = f"{scripts(place.home)}{os.pathsep}{os.environ['PATH']}"
 
@@ -181,7 +183,7 @@ class Session:
         words = shlex.split(command)
         if words[0] == "sqlite3" and len(words) == 2:
             self._sqlite = subprocess.Popen(
-                [sys.executable, "-u", "-m", "apsw", words[1].replace("~", str(self._place.home), 1)],
+                [sys.executable, "-u", "-m", "apsw", self._expanded(words[1])],
                 cwd=self._folder,
                 env=self._environment,
                 stdin=subprocess.PIPE,
@@ -194,7 +196,7 @@ class Session:
         if plain and words[0] == "hermes-dbtools":
             return self._here(words)
         if plain and words[0] == "cd":
-            self._folder = (self._folder / Path(words[1]).expanduser()).resolve()
+            self._folder = (self._folder / self._expanded(words[1])).resolve(strict=True)
             return ""
         return self._shell(command)
 
@@ -208,8 +210,7 @@ class Session:
 
     def _here(self, words: Sequence[str]) -> str:
         """The command line in this process: to start another one takes longer than what it does."""
-        home = str(self._place.home)
-        expanded = [home + word[1:] if word == "~" or word.startswith("~/") else word for word in words]
+        expanded = [self._expanded(word) for word in words]
         with _standing(self._folder, self._environment), _captured(expanded) as captured:
             code = 0
             try:
@@ -219,6 +220,10 @@ class Session:
         said = captured.getvalue().decode("utf-8")
         assert code != 2, f"{shlex.join(words)}: {said}"
         return said
+
+    def _expanded(self, word: str) -> str:
+        """A word as a shell hands it on."""
+        return str(self._place.home) + word[1:] if word == "~" or word.startswith("~/") else word
 
     def _shell(self, command: str) -> str:
         marker = self._place.home / ".folder"
@@ -327,10 +332,10 @@ def _indented(line: str, indent: str) -> str:
 def _standing(folder: Path, variables: Mapping[str, str]) -> Iterator[None]:
     """As if this process had been started there with these variables."""
     before, back = dict(os.environ), Path.cwd()
-    os.environ.clear()
-    os.environ.update(variables)
-    os.chdir(folder)
     try:
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(variables)
         yield
     finally:
         os.chdir(back)

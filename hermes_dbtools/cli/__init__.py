@@ -6,7 +6,7 @@ import importlib
 
 import click
 
-from .options import epilog
+from .options import epilog, prepared
 
 COMMANDS = (
     "scan",
@@ -40,7 +40,7 @@ class _Commands(click.Group):
             return None
         command = importlib.import_module(f"{__name__}.{cmd_name}").command
         assert isinstance(command, click.Command)
-        return command
+        return prepared(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         commands = [(name, self.get_command(ctx, name)) for name in COMMANDS]

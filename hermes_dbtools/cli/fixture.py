@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ..fixtures.names import SHAPES
+from . import completing
 from .options import Progress, epilog, hint, write
 
 CODES = {0: "made", 2: "usage, or a damage that this shape cannot have", 4: "refused: a file is in the way"}
@@ -20,7 +21,11 @@ COUNT = click.IntRange(min=0)
 @click.argument("output", metavar="OUTPUT")
 @click.option("--shape", type=click.Choice(SHAPES), default="22", show_default=True, help="Of which release.")
 @click.option(
-    "--damage", multiple=True, metavar="SLUG[:KIND][=N]", help="Damage of this class, N findings; repeatable."
+    "--damage",
+    multiple=True,
+    metavar="SLUG[:KIND][=N]",
+    shell_complete=completing.makers,
+    help="Damage of this class, N findings; repeatable.",
 )
 @click.option(
     "--seed", type=COUNT, default=0, show_default=True, help="Another one makes other ids and texts."

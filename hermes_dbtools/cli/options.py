@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import shlex
 import sys
-import time
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
+from . import completing, terminal
+from .progress import Progress
+
 if TYPE_CHECKING:
     from ..model import Severity
 
+__all__ = ["Progress"]
+
 F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=click.Command)
+
+COLOUR = "hermes_dbtools.color"
+"""The place of --color in what the commands of one call share."""
 
 FAIL_ON = ("error", "warning", "note", "never")
 
@@ -60,13 +67,19 @@ def selection(function: F) -> F:
         help="Lowest severity that makes the exit code 1.",
     )(function)
     function = click.option(
-        "--ignore", multiple=True, metavar="WORD", callback=_words, help="Leave these out."
+        "--ignore",
+        multiple=True,
+        metavar="WORD",
+        callback=_words,
+        shell_complete=completing.selection,
+        help="Leave these out.",
     )(function)
     return click.option(
         "--select",
         multiple=True,
         metavar="WORD",
         callback=_words,
+        shell_complete=completing.selection,
         help="Only these: slugs, codes or families.",
     )(function)
 
@@ -95,6 +108,27 @@ def format_option(function: F) -> F:
     return formats("table", "json")(function)
 
 
+def prepared(command: C) -> C:
+    """The command with --color, and with files offered by a shell where it takes one."""
+    if isinstance(command, click.Group) or any(param.name == "color" for param in command.params):
+        return command
+    for param in command.params:
+        if param.metavar in completing.FILES and isinstance(param.type, click.types.StringParamType):
+            param.type = click.Path(readable=False)
+    command.params.append(
+        click.Option(
+            ["--color"],
+            type=click.Choice(terminal.CHOICES),
+            default="auto",
+            show_default=True,
+            expose_value=False,
+            callback=_colour,
+            help="Colour severities in tables; auto: on a terminal, without NO_COLOR.",
+        )
+    )
+    return command
+
+
 def writable(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
     """Callback of an option that names a file to write: said before the work and not after it."""
     if value is not None and value != "-":
@@ -111,7 +145,7 @@ def as_given(ctx: click.Context, leave_out: Collection[str] = ()) -> str:
     words: list[str] = []
     for param in ctx.command.params:
         name = param.name or ""
-        given = ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        given = ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE and param.expose_value
         if not given or name in leave_out or not isinstance(param, click.Option):
             continue
         value = ctx.params[name]
@@ -124,14 +158,17 @@ def as_given(ctx: click.Context, leave_out: Collection[str] = ()) -> str:
 
 
 def write(text: str | bytes, output: str | None = None) -> None:
-    """Write an answer to stdout, or to a file, whole or not at all. Raises UsageError when the file cannot be written."""
+    """Write an answer to stdout, or to a file, whole or not at all. Raises UsageError when the file cannot be written.
+
+    Text is for a person and is fitted to a terminal; bytes are a document and stay what they are.
+    """
     from ..model import UsageError
     from ..replacing import replace_content
 
-    data = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
     if output is None or output == "-":
-        _to_stdout(data)
+        _to_stdout(text)
         return
+    data = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
     try:
         replace_content(output, data)
     except (OSError, ValueError) as error:
@@ -140,12 +177,18 @@ def write(text: str | bytes, output: str | None = None) -> None:
 
 def say(text: str) -> None:
     """Write what is no part of the answer, to stderr."""
-    click.echo(text, err=True, nl=False)
+    from ..terminal_text import fitted
+
+    shown = fitted(text, terminal.width()) if terminal.is_terminal(sys.stderr) else text
+    click.echo(shown, err=True, nl=False)
 
 
 def hint(lines: list[str]) -> None:
-    """What to run next, on stderr."""
-    for place, line in enumerate(lines):
+    """What to run next, on stderr; what is said of each command, after three spaces, stands in one column."""
+    parts = [line.partition("   ") for line in lines]
+    width = max((len(command) for command, said, _what in parts if said), default=0)
+    for place, (command, said, what) in enumerate(parts):
+        line = f"{command:{width}}   {what.lstrip()}" if said else command
         click.echo(f"{'next:' if place == 0 else '':7}{line}", err=True)
 
 
@@ -161,41 +204,33 @@ class ReaderGone(Exception):
     """Whoever read stdout has stopped reading; click would call it a finding (exit code 1)."""
 
 
-class Progress:
-    """Says on stderr what is being looked at, once a second has passed and only on a terminal."""
-
-    def __init__(self) -> None:
-        """Start the clock."""
-        self._started = time.monotonic()
-        self._shown = False
-
-    def __enter__(self) -> Progress:
-        """Nothing is shown yet."""
-        return self
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        """Clear the line, whatever happened."""
-        if self._shown:
-            say("\r\033[K")
-
-    def __call__(self, what: str) -> None:
-        """Tell what comes now."""
-        seconds = time.monotonic() - self._started
-        if seconds > 1 and sys.stderr is not None and sys.stderr.isatty():
-            say(f"\r\033[K{int(seconds)} s  {what}")
-            self._shown = True
+def colour() -> bool:
+    """Whether this call colours what it writes to stdout."""
+    context = click.get_current_context(silent=True)
+    choice = "auto" if context is None else context.meta.get(COLOUR, "auto")
+    return terminal.in_colour(choice, sys.stdout)
 
 
-def _to_stdout(data: bytes) -> None:
+def _colour(ctx: click.Context, _param: click.Parameter, value: str) -> None:
+    ctx.meta[COLOUR] = value
+
+
+def _to_stdout(text: str | bytes) -> None:
     if sys.stdout is None:  # closed by the caller: nobody reads the answer, the exit code still says it
         return
+    data = text if isinstance(text, bytes) else terminal.encoded(_for_person(text), sys.stdout)
     try:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     except BrokenPipeError as error:
         raise ReaderGone from error
+
+
+def _for_person(text: str) -> str:
+    from ..terminal_text import coloured, fitted
+
+    shown = fitted(text, terminal.width()) if terminal.is_terminal(sys.stdout) else text
+    return coloured(shown) if colour() else shown
 
 
 def _words(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:

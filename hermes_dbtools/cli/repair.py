@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from . import completing
 from .options import (
     WRITE_CODES,
     Progress,
@@ -42,7 +43,11 @@ NOT_REPEATED = ("apply_", "yes", "rehearse", "save_plan", "format_", "verbose", 
 @click.option("--apply", "apply_", is_flag=True, help="Change the database; without it nothing is written.")
 @click.option("--yes", is_flag=True, help="Do not ask before --apply. Allows nothing that was not allowed.")
 @click.option(
-    "--choose", multiple=True, metavar="SLUG=ANSWER", help="The answer for a class that has several."
+    "--choose",
+    multiple=True,
+    metavar="SLUG=ANSWER",
+    shell_complete=completing.choices,
+    help="The answer for a class that has several.",
 )
 @click.option("--allow-lossy", is_flag=True, help="Permit answers that drop rows or values.")
 @click.option(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .options import READ_CODES, epilog, format_option, writable, write
+from .options import READ_CODES, epilog, format_option, prepared, writable, write
 
 CODES = {
     0: "nothing at or above the --fail-on of the scans",
@@ -20,6 +20,7 @@ def command() -> None:
     """Put JSON reports of many hosts together."""
 
 
+@prepared
 @command.command("merge", epilog=epilog(CODES, EXAMPLE))
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @format_option
@@ -39,6 +40,7 @@ def merge(files: tuple[str, ...], format_: str, output: str | None) -> None:
     raise SystemExit(merged.document.exit_code)
 
 
+@prepared
 @command.command("playbook", epilog=epilog(READ_CODES, "hermes-dbtools report playbook"))
 def playbook() -> None:
     """Print the Ansible playbook that scans many hosts.
@@ -47,4 +49,4 @@ def playbook() -> None:
     """
     from .. import catalogue
 
-    write(catalogue.playbook())
+    write(catalogue.playbook().encode())

@@ -6,20 +6,26 @@ import sys
 
 import click
 
-from .options import READ_CODES, epilog, write
+from . import completing, terminal
+from .options import READ_CODES, colour, epilog, write
 
 
-@click.command("runbook", epilog=epilog(READ_CODES, "hermes-dbtools runbook orphaned-messages"))
-@click.argument("slug", required=False, metavar="[SLUG]")
+@click.command("runbook", epilog=epilog(READ_CODES, "hermes-dbtools runbook first-response"))
+@click.argument("slug", required=False, metavar="[SLUG]", shell_complete=completing.runbooks)
 def command(slug: str | None) -> None:
-    """Print what to do about one kind of damage, step by step.
+    """Print what to do, step by step, about one kind of damage or in one situation.
 
-    SLUG is a slug or a code; without it, the runbooks are listed.
+    SLUG is a damage class (its slug or code) or a procedure; without it, all are listed. `first-response` leads from what
+    is seen to what is to be done. On a terminal it is shown page by page.
     """
     from .. import catalogue
+    from ..runbook_text import for_terminal
 
-    text = catalogue.runbooks() if slug is None else catalogue.runbook(slug)
-    if sys.stdout is not None and sys.stdout.isatty():
-        click.echo_via_pager(text)
+    if slug is None:
+        write(catalogue.runbooks())
+        return
+    text = catalogue.runbook(slug)
+    if terminal.is_terminal(sys.stdout):
+        click.echo_via_pager(for_terminal(text, terminal.width(), colour=colour()), color=colour())
     else:
         write(text)

@@ -8,10 +8,10 @@ from .options import Progress, epilog, format_option, hint, write
 
 CODES = {
     0: "everything was read",
-    1: "something was lost: the table says what, row by row where an index proves it",
+    1: "something was lost, or is not as it must be: the answer says what",
     2: "usage",
-    3: "nothing can be read: missing, no permission, empty, or no store; nothing was made",
-    4: "refused, OUTPUT is there or cannot be written: nothing was made",
+    3: "nothing can be read, or it is no store: nothing was made",
+    4: "refused, or OUTPUT cannot be written: nothing was made",
 }
 
 

@@ -99,5 +99,6 @@ def command(
     with Progress() as progress:
         report = diagnose(request, progress)
     if output is not None or not quiet or report.exit_code:
-        write(rendered(report, request, format_, verbose=verbose, timings=timings), output)
+        shown = rendered(report, request, format_, verbose=verbose, timings=timings)
+        write(shown.decode("utf-8") if format_ == "table" else shown, output)
     raise SystemExit(report.exit_code)

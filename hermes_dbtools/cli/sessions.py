@@ -6,7 +6,7 @@ import importlib
 
 import click
 
-from .options import epilog
+from .options import epilog, prepared
 
 COMMANDS = ("list", "show", "delete", "export", "prune", "rebuild")
 """Every command of the group in the order of the help."""
@@ -23,7 +23,7 @@ class _Sessions(click.Group):
             return None
         command = importlib.import_module(f"{__name__}_{cmd_name}").command
         assert isinstance(command, click.Command)
-        return command
+        return prepared(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         commands = [(name, self.get_command(ctx, name)) for name in COMMANDS]
