@@ -162,7 +162,7 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
             traceback.print_exc()
     del vfs
     out.flush()
-    printed = out.buffer.getvalue().decode()  # type: ignore[attr-defined]
+    printed = out.buffer.getvalue().decode()
     return {"code": code, "out": printed, "err": err.getvalue(), "writes": disk.writes}
 
 

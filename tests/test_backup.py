@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hermes_dbtools import database
 from hermes_dbtools.backups import shelf, taking
 from hermes_dbtools.backups.documents import BackupDocument, BackupsDocument
 from hermes_dbtools.home import Home, resolve
@@ -301,7 +302,7 @@ def test_too_little_room_is_said_before_anything_is_written(
 
 def test_two_backups_at_once(tmp_path: Path) -> None:
     home = new_home(tmp_path / "home", "22")
-    with shelf.opened(home, taking.database.examine(home.database)):
+    with shelf.opened(home, database.examine(home.database)):
         ran = tool("backup", str(home.root))
     assert ran.code == 4
     assert "another backup or restore is running" in ran.err

@@ -9,16 +9,19 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
+from hermes_dbtools import database
 from hermes_dbtools.backups import restoring, shelf, swapping, taking, whole_files
 from hermes_dbtools.backups.documents import RestoreDocument
 from hermes_dbtools.home import Home, resolve
 from hermes_dbtools.model import CouldNotLook, Refused, UsageError
 from tests.live_writers import crashed, files_of, unprivileged, writer, written
 from tests.old_files import MORE, OLD, TITLED, backed_up, read_in_place
+from tests.printed import commands, typed
 from tests.repairs import COUNTERS, NOW, digests, new_home, repair
 from tests.running import tool
 from tests.shapes.make import execute
@@ -115,7 +118,7 @@ def test_who_opens_the_file_in_the_middle_gets_it_back(
     OLD[old](home.database)
     before = read_in_place(home.database, tmp_path / "check")
     real: Callable[..., object] = getattr(swapping, place)
-    strangers = []
+    strangers: list[Any] = []
 
     def open_first(*arguments: object) -> object:
         if not strangers:
@@ -226,7 +229,7 @@ def test_what_the_present_file_has_more_is_said(tmp_path: Path) -> None:
     )
     seen = restoring.prepare(home, copy.stem).document()
     assert seen.notes == (
-        "the present file has 1 sessions and 400 messages more; they stay in the file that is kept",
+        "the present file has 1 session and 400 messages more; they stay in the file that is kept",
     )
     answer = tool("restore", copy.stem, str(home.root), "--format", "json").out
     assert msgspec.json.decode(answer, type=RestoreDocument) == seen
@@ -252,6 +255,46 @@ def test_owner_mode_application_id_and_journal_mode_stay(tmp_path: Path) -> None
     new, expected = digests(home.database), digests(copy)
     assert {name for name in new if new[name] != expected[name]} == {"state_meta"}
     assert names(home.root) == KEEPING
+
+
+def test_the_application_id_of_a_file_with_a_hot_journal_stays(tmp_path: Path) -> None:
+    home, copy = backed_up(tmp_path / "home")
+    execute(home.database, "PRAGMA application_id = 77")
+    OLD["with_hot_journal"](home.database)
+    seen = restoring.prepare(home, copy.stem).document()
+    assert (seen.database.problem, seen.database.application_id) == ("", 77)
+    assert seen.database.path == str(home.database)
+    restore(home, copy.stem)
+    assert pragma(home.database, "application_id") == 77
+
+
+def test_a_terminal_is_asked(tmp_path: Path) -> None:
+    home, copy = backed_up(tmp_path / "home")
+    execute(home.database, TITLED)
+    command = f"hermes-dbtools restore {copy.stem} {home.root} --apply"
+    before = digests(home.database)
+    ran = typed(command, tmp_path, "n\n")
+    assert (ran.code, "put it in place? [y/N]" in ran.err) == (130, True)
+    assert digests(home.database) == before
+    assert typed(command, tmp_path, "y\n").code == 0
+    assert digests(home.database) == digests(copy)
+
+
+def test_what_is_printed_to_be_run_next_is_the_restore_and_the_way_back(tmp_path: Path) -> None:
+    home = new_home(tmp_path / "home ?#%", "22")
+    made = tool("backup", str(home.root))
+    execute(home.database, TITLED)
+    before = digests(home.database)
+    (shown,) = commands(made)
+    (apply,) = commands(typed(shown, tmp_path))
+    done = typed(f"{apply} --yes", tmp_path)
+    assert done.code == 0
+    scan, back = commands(done)
+    assert typed(scan, tmp_path).code == 0
+    assert digests(home.database) != before
+    (apply,) = commands(typed(back, tmp_path))
+    assert typed(apply, tmp_path).code == 0
+    assert digests(home.database) == before
 
 
 def test_a_backup_with_an_application_id_of_its_own_keeps_it_where_there_was_none(tmp_path: Path) -> None:
@@ -437,8 +480,8 @@ def test_a_backup_of_a_repair_is_restored_by_the_name_of_its_receipt(tmp_path: P
 
 def test_another_repair_or_backup_is_waited_for(tmp_path: Path) -> None:
     home, copy = backed_up(tmp_path / "home")
-    state = restoring.database.examine(home.database)
-    with restoring.database.repair_lock(home.database):
+    state = database.examine(home.database)
+    with database.repair_lock(home.database):
         assert (
             "another repair is running" in tool("restore", copy.stem, str(home.root), "--apply", "--yes").err
         )

@@ -74,15 +74,19 @@ def verified_source(source: Path) -> Looked:
             lines, _search = database.read(copy, lambda reading: whole_file(reading.connection))
             problems = preflight.structural(lines) or database.read(copy, _uncountable)
             if not problems:
-                looked = database.read(copy, _read)
-                facts = msgspec.structs.replace(looked.facts, path=path_text(source), size=room.needed(state))
-                return replace(looked, facts=facts)
+                return _named(database.read(copy, _read), state, source)
     except apsw.Error as error:
         problems = [str(error)]
     raise Refused(
         f"{shown(source)}: the backup is damaged: {problems[0]}; nothing was changed; "
         "name another one (hermes-dbtools backup --list)"
     )
+
+
+def _named(looked: Looked, state: FileState, path: Path) -> Looked:
+    """What was read, under the name of the file itself where a copy of it was read."""
+    facts = msgspec.structs.replace(looked.facts, path=path_text(path), size=room.needed(state))
+    return replace(looked, facts=facts, identity=replace(looked.identity, wal_mode=state.wal_mode))
 
 
 def _uncountable(reading: Reading) -> list[str]:
@@ -115,18 +119,15 @@ def present(state: FileState) -> Looked | Facts:
     if state.problem:
         return Facts(path_text(state.path), room.needed(state), state.problem)
     try:
-        rows = database.read(state.path, lambda reading: tables(reading.connection, search=False)[2])
-        foreign = bool(rows) and not STORE_TABLES & set(rows)
-        found = None if foreign else database.read(state.path, _read)
-    except Refused as error:
-        if state.split:
-            return Facts(path_text(state.path), room.needed(state), str(error))
-        raise
-    except (CouldNotLook, apsw.Error) as error:
+        with readable(state.path) as path:
+            rows = database.read(path, lambda reading: tables(reading.connection, search=False)[2])
+            foreign = bool(rows) and not STORE_TABLES & set(rows)
+            found = None if foreign else database.read(path, _read)
+    except (CouldNotLook, Refused, apsw.Error) as error:
         return Facts(path_text(state.path), room.needed(state), f"cannot be read: {error}")
     if found is None:
         raise Refused(f"{shown(state.path)}: belongs to another program; nothing was changed; check the path")
-    return found
+    return _named(found, state, state.path)
 
 
 def notes(state: FileState, known: Kept | None, backup: Looked, now: Looked | Facts) -> Iterator[str]:
@@ -142,14 +143,9 @@ def notes(state: FileState, known: Kept | None, backup: Looked, now: Looked | Fa
     ours, theirs = backup.facts, now.facts
     if _shape(backup) != _shape(now):
         yield f"the backup has another shape: {_shape(backup)}; the present file: {_shape(now)}"
-    fewer = [
-        f"{there - here:,} {name}"
-        for name, here, there in (
-            ("sessions", ours.sessions or 0, theirs.sessions or 0),
-            ("messages", ours.messages or 0, theirs.messages or 0),
-        )
-        if there > here
-    ]
+    counts = (("session", ours.sessions, theirs.sessions), ("message", ours.messages, theirs.messages))
+    more = [(noun, (there or 0) - (here or 0)) for noun, here, there in counts]
+    fewer = [f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in more if count > 0]
     if fewer:
         yield f"the present file has {' and '.join(fewer)} more; they stay in the file that is kept"
 

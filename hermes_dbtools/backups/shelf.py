@@ -75,7 +75,18 @@ def write_manifest(folder: Path, like: FileState, manifest: Manifest) -> Path:
 
 
 def kept(home: Home) -> tuple[Kept, ...]:
-    """Every copy of the home's database, oldest first: backups, those of repairs, and what restores took away."""
+    """Every copy of the home's database, oldest first: backups, those of repairs, and what restores took away.
+
+    Raises CouldNotLook when a folder of ours cannot be read.
+    """
+    try:
+        return _kept(home)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise CouldNotLook(f"{shown(home.dbtools_dir)}: {reason}; run as the user who owns it") from None
+
+
+def _kept(home: Home) -> tuple[Kept, ...]:
     folder = folder_of(home)
     found = [_of_manifest(folder / f"{one.name}.db", one) for one in manifests(home)]
     found += [_unknown(path) for path in _copies(folder) if manifest_of(path) is None]
