@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from importlib.resources.abc import Traversable
+
 from tabulate import tabulate
 
 from . import queries
 from .damage import REGISTRY
+from .model import UsageError
 from .report.setting import Rule
+from .runbook_text import without_comments
 from .selection import find_class
 from .sizes import answers_text
+
+PROCEDURES = "procedures"
+"""The folder of runbooks that begin with a situation and not with a damage class."""
+
+BESIDE = ("first-response.md", "reference.md")
+"""Runbooks that lie beside the folders, in the order of the list."""
 
 
 def listing() -> str:
@@ -52,15 +62,34 @@ def rules() -> dict[str, Rule]:
     }
 
 
+def procedures() -> tuple[tuple[str, str], ...]:
+    """Every runbook that is about no single class, with its title: what to begin with, then in order of name."""
+    found = sorted(file.name for file in _folder(PROCEDURES).iterdir() if file.name.endswith(".md"))
+    paths = [*BESIDE, *(f"{PROCEDURES}/{name}" for name in found)]
+    return tuple((_slug(path), _title(_text(path))) for path in paths)
+
+
 def runbooks() -> str:
     """The runbooks there are."""
-    rows = [[damage.slug, damage.title] for damage in REGISTRY]
+    rows = [*procedures(), *((damage.slug, damage.title) for damage in REGISTRY)]
     return tabulate(rows, ["runbook", "for"], tablefmt="plain", disable_numparse=True) + "\n"
 
 
 def runbook(word: str) -> str:
-    """The runbook of one class, as Markdown."""
-    return _text(f"{find_class(REGISTRY, word).path}.md")
+    """The runbook of one class or the procedure of this name, as Markdown. Raises UsageError when there is none."""
+    files = {_slug(path): path for path in BESIDE}
+    files |= {
+        slug: f"{PROCEDURES}/{slug.replace('-', '_')}.md"
+        for slug, _title in procedures()
+        if slug not in files
+    }
+    if word in files:
+        return without_comments(_text(files[word]))
+    try:
+        damage = find_class(REGISTRY, word)
+    except UsageError:
+        raise UsageError(f"no runbook is called {word!r}; hermes-dbtools runbook lists them") from None
+    return without_comments(_text(f"{damage.path}.md"))
 
 
 def playbook() -> str:
@@ -69,7 +98,19 @@ def playbook() -> str:
 
 
 def _text(path: str) -> str:
+    return _folder(path).read_text("utf-8")
+
+
+def _folder(path: str) -> Traversable:
     target = queries.resource("runbooks")
     for part in path.split("/"):
         target = target / part
-    return target.read_text("utf-8")
+    return target
+
+
+def _slug(path: str) -> str:
+    return path.rpartition("/")[2].removesuffix(".md").replace("_", "-")
+
+
+def _title(markdown: str) -> str:
+    return markdown.partition("\n")[0].lstrip("# ")
