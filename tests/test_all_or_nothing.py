@@ -35,8 +35,8 @@ BEFORE_COMMIT = (
     "receipts.write_private:1:before",  # plan.json
     "receipts.write_private:2:before",  # the pending receipt
     "receipts.write_private:2:after",
-    "copies._run_steps:1:before",  # the backup is an empty file
-    "copies._run_steps:1:after",
+    "copies.create_private:1:after",  # the backup is an empty file
+    "database.copy_unmoved:1:after",
     "preflight.back_up:1:after",
     "apply.begin:1:after",
     "step:1",

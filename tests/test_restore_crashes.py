@@ -23,7 +23,8 @@ from tests.running import CHECKOUT
 SWAPPING = "backups.swapping."
 EVERY = (
     "backups.restoring._make_new:1:before",
-    "copies._run_steps:1:after",
+    "copies.create_private:1:after",
+    "database.copy_unmoved:1:after",
     "backups.restoring._make_new:1:after",
     "receipts.write_private:1:before",
     "receipts.write_private:1:after",
