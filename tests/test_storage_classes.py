@@ -9,7 +9,7 @@ import hashlib
 import tempfile
 import tomllib
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -38,6 +38,12 @@ PAGES = {
     "index-page": "idx_sessions_source",
     "table-page": "compression_locks",
     "search-page": "messages_fts_data",
+}
+SCHEMAS = {
+    "index-twice": "INSERT INTO sqlite_schema SELECT * FROM sqlite_schema WHERE name = 'messages_fts'",
+    "half-a-trigger": (
+        "UPDATE sqlite_schema SET name = NULL, sql = substr(sql, 1, 30) WHERE name = 'messages_fts_insert'"
+    ),
 }
 MODES = {"open-to-others": 0o666, "readable-by-others": 0o644}
 GROWN = "CREATE TABLE plugin_notes (id INTEGER PRIMARY KEY, note TEXT)"
@@ -81,6 +87,20 @@ def overwrite(path: Path, name: str) -> None:
     with path.open("r+b") as file:
         file.seek((root - 1) * page_size)
         file.write(b"\xff" * 64)
+
+
+def half_schema(path: Path, change: str) -> None:
+    """Change the rows of the schema, so that nothing can be read any more."""
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(change)
+
+
+def replaced(path: Path) -> None:
+    """Take a file and its sidecars away and make another, as an update does that sets all unknown files aside."""
+    for tail in ("", "-wal", "-shm"):
+        path.with_name(path.name + tail).unlink()
+    fill(make(path, "22"))
 
 
 def damaged(path: Path, kind: str) -> None:
@@ -133,10 +153,14 @@ def spoil(path: Path, how: str, stack: ExitStack) -> None:
         path.chmod(MODES[how])
     elif how == "crashed":
         crashed(path, GROWN)
-    elif how in ("deleted-wal", "open-wal"):
+    elif how in SCHEMAS:
+        half_schema(path, SCHEMAS[how])
+    elif how in ("deleted-wal", "open-wal", "replaced"):
         stack.enter_context(writer(path, MARK))
         if how == "deleted-wal":
             path.with_name("state.db-wal").unlink()
+        elif how == "replaced":
+            replaced(path)
     elif how.startswith("foreign-wal"):
         foreign_wal(path, how.removeprefix("foreign-wal "))
     elif how == "hot-journal":
