@@ -152,6 +152,11 @@ def _beside(done: Salvaged) -> list[str]:
         )
     if done.violations:
         lines.append(f"  {done.violations:,} rows break a foreign key")
+    if done.highest_ids == "lost":
+        lines.append("  the highest ids ever given are lost: those of deleted rows may be given again")
+    if done.doubts:
+        lines.append("  pages of the old file do not add up: a row may hold what is not its own")
+        lines += [f"    {one_line(doubt)}" for doubt in done.doubts[:SHOWN]]
     lines += [f"  the new file: {one_line(problem)}" for problem in done.problems[:SHOWN]]
     return lines if len(lines) > 1 else []
 

@@ -45,7 +45,8 @@ class Salvaged(msgspec.Struct, frozen=True):
     `header` and `schema` say how they were found; `shape` is the known shape that completed a schema. `log` is what became of
     a `-wal` or journal. `recovered` sessions were rebuilt, `detached` lost their parent, `unpointed` rows their reference,
     `left_out` rows had no parent left. `not_made` objects could not be made again. `unplaced` pages hold rows that could be of
-    several tables; of `uncertain` tables more than one order of columns fits.
+    several tables; of `uncertain` tables more than one order of columns fits. `highest_ids` says whether the ids ever given are
+    known. `doubts` are what SQLite says of old pages that seemed whole, `problems` what it says of the new file.
     """
 
     source: str
@@ -74,6 +75,8 @@ class Salvaged(msgspec.Struct, frozen=True):
     other_type: Mapping[str, int]
     not_text: Mapping[str, int]
     counters_off: int
+    highest_ids: str
+    doubts: tuple[str, ...]
     problems: tuple[str, ...]
 
     @property
@@ -81,9 +84,9 @@ class Salvaged(msgspec.Struct, frozen=True):
         """Whether everything was read, and every value is one that its column keeps."""
         return (
             all(table.complete for table in self.tables)
-            and self.schema == "file"
+            and (self.schema, self.highest_ids) == ("file", "file")
             and not (self.unread_bytes or self.unplaced or self.not_made or self.search_problem)
-            and not (self.left_out or self.unpointed or self.violations or self.problems)
+            and not (self.left_out or self.unpointed or self.violations or self.doubts or self.problems)
             and not (self.other_type or self.not_text)
         )
 

@@ -6,11 +6,12 @@ apart from every other, when its rowid is in order and when its record has exact
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from .pages import HEADER, Pages
-from .records import fits, signed, varint
+from .records import fits, serial_types, signed, varint
 
 LEAF, INTERIOR = 13, 5
 INDEX_LEAF, INDEX_INTERIOR = 10, 2
@@ -18,6 +19,9 @@ TYPES = frozenset((LEAF, INTERIOR, INDEX_LEAF, INDEX_INTERIOR))
 
 Cell = tuple[int, int, int, int]
 """Of one row: rowid, bytes of its payload, where in the page that begins, bytes of it on the page."""
+
+Looks = Callable[[Sequence[int]], bool]
+"""Whether a record of these serial types is, or can be, a row of some table."""
 
 SMALLEST_CELL = 4
 
@@ -56,6 +60,16 @@ def read_leaf(pages: Pages, number: int, page: bytes) -> Leaf:
         return Leaf(number, tuple(cells), 0)
     kept = _consistent(cells, spans)
     return Leaf(number, kept, count - len(kept))
+
+
+def types_of(page: bytes, cell: Cell) -> list[int] | None:
+    """The serial types of a row, None where they do not all lie on its page."""
+    _rowid, _size, start, local = cell
+    head = page[start : start + local]
+    try:
+        return serial_types(head[: max(varint(head, 0)[0], 1)])
+    except (ValueError, IndexError):
+        return None
 
 
 def local_size(usable: int, size: int) -> int:

@@ -22,6 +22,7 @@ from ..sizes import path_text
 from ..verification import verify_copy
 from . import building, losses, parents, shapes, skeleton, strays, values
 from .carrying import Carried, Carrier
+from .doubts import find_doubts
 from .facts import Salvaged, SalvagedTable
 from .hints import preferred
 from .pages import Pages
@@ -104,7 +105,13 @@ class _Store:
     shape: Shape
     mapped: tuple[_Mapped, ...]
     sequences: Mapping[str, int]
+    sequences_whole: bool
     unplaced: tuple[int, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether every tree can be read whole."""
+        return self.schema.whole and all(one.tree.whole for one in self.mapped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +135,7 @@ def _build(source: Source, pages: Pages, partial: Path, output: Path, progress: 
         shape = _shape(connection)
         progress("its pages")
         store = _Store(source, pages, schema, shape, *_map(source, pages, schema, shape, made))
+        doubts = find_doubts(source.copy, schema.objects) if store.whole else ()
         tables = _rows(connection, store, progress)
         finished = _finish(connection, store, progress)
     finally:
@@ -161,6 +169,8 @@ def _build(source: Source, pages: Pages, partial: Path, output: Path, progress: 
         other_type=finished.checked.other_type,
         not_text=finished.checked.not_text,
         counters_off=finished.checked.counters_off,
+        highest_ids="file" if store.sequences_whole else "lost",
+        doubts=doubts,
         problems=verified.problems,
     )
 
@@ -214,32 +224,36 @@ def _shape(connection: apsw.Connection) -> Shape:
 
 def _map(
     source: Source, pages: Pages, schema: FoundSchema, shape: Shape, made: Sequence[SchemaObject]
-) -> tuple[tuple[_Mapped, ...], dict[str, int], tuple[int, ...]]:
-    """The tables with the pages of each, the highest ids given, and the pages that could be of several."""
+) -> tuple[tuple[_Mapped, ...], dict[str, int], bool, tuple[int, ...]]:
+    """The tables with the pages of each, the highest ids given and whether all are known, pages that could be of several."""
     mapped = []
     for one in made:
         form = form_of(shape.tables[one.name])
-        tree = walk(pages, one.root) if one.root and not form.without_rowid else Tree(one.root)
+        tree = Tree(one.root)
+        if one.root and not form.without_rowid:
+            tree = walk(pages, one.root, form.could_be)
         if not one.root:
             tree.missing(LOWEST, HIGHEST)
         mapped.append(_Mapped(form, tree))
-    sequences = _sequences(source, pages, schema)
-    return tuple(mapped), sequences, _place_strays(pages, mapped)
+    sequences, all_known = _sequences(source, pages, schema)
+    return tuple(mapped), sequences, all_known, _place_strays(pages, mapped)
 
 
-def _sequences(source: Source, pages: Pages, schema: FoundSchema) -> dict[str, int]:
-    """The highest ids that the file had given away, by table, as far as its own table of them can be read."""
+def _sequences(source: Source, pages: Pages, schema: FoundSchema) -> tuple[dict[str, int], bool]:
+    """The highest ids that the file had given away, by table, and whether all of them could be read."""
     found: dict[str, int] = {}
+    whole = True
     for one in schema.objects:
         if one.name != "sqlite_sequence" or not one.root:
             continue
-        tree = walk(pages, one.root)
+        tree = walk(pages, one.root, lambda types: len(types) == 2)
+        whole = tree.whole
         numbers = [tree.leaf(place)[0] for place in range(tree.leaf_count)]
         for number in (*numbers, *(page for page, _low, _high in tree.partial)):
             for _rowid, row in leaf_rows(pages, number, source.header.codec, lambda types: len(types) == 2):
                 if isinstance(row[0], str) and isinstance(row[1], int):
                     found[row[0]] = row[1]
-    return found
+    return found, whole
 
 
 def _place_strays(pages: Pages, mapped: Sequence[_Mapped]) -> tuple[int, ...]:

@@ -59,7 +59,7 @@ class FoundSchema:
 
 def read_schema(pages: Pages, header: Header) -> FoundSchema:
     """The objects that the pages of the schema name, also those pages that no tree leads to any more."""
-    tree = walk(pages, 1)
+    tree = walk(pages, 1, lambda types: len(types) == 5)
     numbers = [tree.leaf(place)[0] for place in range(tree.leaf_count)]
     missed = wanted("sqlite_schema", tree, _looks_like)
     if missed is not None:

@@ -16,9 +16,8 @@ import apsw
 from .. import known, queries
 from .asking import rows
 from .columns import Types, best_text
-from .leaves import LEAF, Leaf, children, read_leaf
+from .leaves import LEAF, Leaf, children, read_leaf, types_of
 from .pages import Pages
-from .records import serial_types, varint
 from .schema import FoundSchema, SchemaObject
 
 SAMPLED_LEAVES = 2_000
@@ -164,14 +163,9 @@ def _below(pages: Pages, root: int) -> Iterator[Types]:
 
 
 def _last(page: bytes, leaf: Leaf) -> Iterator[Types]:
-    if not leaf.cells:
-        return
-    _rowid, _size, start, local = leaf.cells[-1]
-    head = page[start : start + local]
-    try:
-        yield serial_types(head[: max(varint(head, 0)[0], 1)])
-    except (ValueError, IndexError):
-        return
+    types = types_of(page, leaf.cells[-1]) if leaf.cells else None
+    if types is not None:
+        yield types
 
 
 def _scripts() -> Iterator[tuple[str, str]]:

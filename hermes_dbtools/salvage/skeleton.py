@@ -40,9 +40,7 @@ def give_schema(copy: Path, header: Header, pages: Pages, objects: Iterable[Sche
     return True
 
 
-def _understood(
-    objects: tuple[SchemaObject, ...], pages: Pages
-) -> Iterator[tuple[str, str, str, int, str | None]]:
+def _understood(objects: tuple[SchemaObject, ...], pages: Pages) -> Iterator[dict[str, str | int | None]]:
     """The tables and indexes whose text makes one, each with a first page of its own."""
     taken: set[int] = set()
     names: set[str] = set()
@@ -52,7 +50,13 @@ def _understood(
             if known and one.kind in ("table", "index") and not one.virtual and _makes(scratch, one, names):
                 taken.add(one.root)
                 names.add(one.name)
-                yield one.kind, one.name, one.table, one.root, one.sql or None
+                yield {
+                    "kind": one.kind,
+                    "name": one.name,
+                    "table": one.table,
+                    "root": one.root,
+                    "sql": one.sql or None,
+                }
 
 
 def _makes(scratch: apsw.Connection, one: SchemaObject, names: set[str]) -> bool:

@@ -10,13 +10,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .leaves import LEAF, Cell, Leaf, read_leaf
+from .leaves import LEAF, Cell, Leaf, Looks, read_leaf, types_of
 from .pages import TAKEN, Pages
-from .records import serial_types, varint
 from .trees import Tree
-
-Looks = Callable[[Sequence[int]], bool]
-"""Whether a record of these serial types is a row of some table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +65,7 @@ def find(pages: Pages, tables: Sequence[Wanted]) -> Strays:
 
 
 def _owners(tables: Sequence[Wanted], page: bytes, leaf: Leaf) -> list[Wanted]:
-    types = [_types(page, cell) for cell in leaf.cells]
+    types = [types_of(page, cell) for cell in leaf.cells]
     first, last = leaf.cells[0][0], leaf.cells[-1][0]
     return [
         table
@@ -78,16 +74,6 @@ def _owners(tables: Sequence[Wanted], page: bytes, leaf: Leaf) -> list[Wanted]:
         and all(one is not None and table.looks_like(one) for one in types)
         and all(table.preferred(page, cell) for cell in leaf.cells)
     ]
-
-
-def _types(page: bytes, cell: Cell) -> list[int] | None:
-    """The serial types of a row, None where they do not lie on its page."""
-    _rowid, _size, start, local = cell
-    head = page[start : start + local]
-    try:
-        return serial_types(head[: max(varint(head, 0)[0], 1)])
-    except (ValueError, IndexError):
-        return None
 
 
 def _missing(gaps: Sequence[tuple[int, int]], first: int, last: int) -> bool:

@@ -40,9 +40,9 @@ class TableForm:
 
     def could_be(self, types: Sequence[int]) -> bool:
         """Whether a record of these serial types can be a row at all, values of any kind."""
-        return 0 < len(types) <= len(self.columns) and (
-            self.alias < 0 or types[self.alias : self.alias + 1] == [0]
-        )
+        if not self.fewest <= len(types) <= len(self.columns):
+            return False
+        return self.alias < 0 or types[self.alias] == 0
 
     def looks_like(self, types: Sequence[int]) -> bool:
         """Whether a record of these serial types is as the store writes rows of this table."""

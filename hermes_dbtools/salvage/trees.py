@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from .leaves import INTERIOR, LEAF, Leaf, chain, children, page_type, read_leaf
+from .leaves import INTERIOR, LEAF, Leaf, Looks, chain, children, page_type, read_leaf, types_of
 from .pages import Pages
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
@@ -79,52 +79,75 @@ class Tree:
         self.breaks.append(self.leaf_count)
 
 
-def walk(pages: Pages, root: int) -> Tree:
-    """Map the tree below a root page. A root that is none leaves one gap of every rowid."""
+def walk(pages: Pages, root: int, could_be: Looks) -> Tree:
+    """Map the tree below a root page. A root that is none leaves one gap of every rowid.
+
+    A leaf whose first or last record could not be a row of the table is of another tree, whatever its rowids are.
+    """
     tree = Tree(root)
-    _page(pages, tree, root, LOWEST, HIGHEST, 0)
+    _Walk(pages, tree, could_be).page(root, LOWEST, HIGHEST, 0)
     return tree
 
 
-def _page(pages: Pages, tree: Tree, number: int, low: int, high: int, depth: int) -> None:
-    if depth > DEEPEST or not pages.claim(number):
-        tree.missing(low, high)
-        return
-    page = pages.page(number)
-    kind = page_type(page, number)
-    if kind == LEAF:
-        _leaf(pages, tree, read_leaf(pages, number, page), page, low, high)
-        return
-    below = children(pages, number, page) if kind == INTERIOR else None
-    if below is None:
-        tree.damaged.append(number)
-        tree.missing(low, high)
-        return
-    if not all(low < key < high for _child, key in below[:-1]):
-        # Its keys are of another place: what lies below it may belong anywhere.
-        tree.damaged.append(number)
-        low, high = LOWEST, HIGHEST
-    for child, key in below:
-        up_to = min(key, high)
-        _page(pages, tree, child, low, up_to, depth + 1)
-        low = up_to
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    pages: Pages
+    tree: Tree
+    could_be: Looks
+
+    def page(self, number: int, low: int, high: int, depth: int) -> None:
+        """Map what lies below a page, to which the rowids above `low` and up to `high` belong."""
+        pages, tree = self.pages, self.tree
+        if depth > DEEPEST or not pages.claim(number):
+            tree.missing(low, high)
+            return
+        page = pages.page(number)
+        kind = page_type(page, number)
+        if kind == LEAF:
+            self.leaf(read_leaf(pages, number, page), page, low, high)
+            return
+        below = children(pages, number, page) if kind == INTERIOR else None
+        if below is None:
+            tree.damaged.append(number)
+            tree.missing(low, high)
+            return
+        if not all(low < key < high for _child, key in below[:-1]):
+            # Its keys are of another place: what lies below it may belong anywhere.
+            tree.damaged.append(number)
+            low, high = LOWEST, HIGHEST
+        for child, key in below:
+            up_to = min(key, high)
+            self.page(child, low, up_to, depth + 1)
+            low = up_to
+
+    def leaf(self, leaf: Leaf, page: bytes, low: int, high: int) -> None:
+        """Note a leaf as whole, partly readable, or of another place."""
+        pages, tree = self.pages, self.tree
+        rowids = [cell[0] for cell in leaf.cells]
+        inside = sum(1 for rowid in rowids if low < rowid <= high)
+        foreign = not all(self.could_be(types) for types in _ends(page, leaf))
+        if foreign or (rowids and not inside):
+            pages.state[leaf.page] = (
+                0  # whole or not, it belongs elsewhere: whoever misses its rows may claim it
+            )
+            tree.damaged.append(leaf.page)
+            tree.missing(*((low, high) if foreign else (LOWEST, HIGHEST)))
+            return
+        if leaf.unreadable or inside < len(rowids) or not _claim_chains(pages, page, leaf):
+            tree.damaged.append(leaf.page)
+            tree.partial.append((leaf.page, low, high))
+            tree.breaks.append(tree.leaf_count)
+            return
+        if rowids:
+            tree.numbers.extend((leaf.page, rowids[0], rowids[-1], len(rowids)))
 
 
-def _leaf(pages: Pages, tree: Tree, leaf: Leaf, page: bytes, low: int, high: int) -> None:
-    rowids = [cell[0] for cell in leaf.cells]
-    inside = sum(1 for rowid in rowids if low < rowid <= high)
-    if rowids and not inside:
-        pages.state[leaf.page] = 0  # whole or not, it belongs elsewhere: whoever misses its rows may claim it
-        tree.damaged.append(leaf.page)
-        tree.missing(LOWEST, HIGHEST)
-        return
-    if leaf.unreadable or inside < len(rowids) or not _claim_chains(pages, page, leaf):
-        tree.damaged.append(leaf.page)
-        tree.partial.append((leaf.page, low, high))
-        tree.breaks.append(tree.leaf_count)
-        return
-    if rowids:
-        tree.numbers.extend((leaf.page, rowids[0], rowids[-1], len(rowids)))
+def _ends(page: bytes, leaf: Leaf) -> Iterator[list[int]]:
+    """The serial types of the first and last record, where they lie on the page."""
+    for cell in {leaf.cells[0], leaf.cells[-1]} if leaf.cells and not leaf.unreadable else ():
+        types = types_of(page, cell)
+        if types is not None:
+            yield types
 
 
 def _claim_chains(pages: Pages, page: bytes, leaf: Leaf) -> bool:

@@ -13,7 +13,7 @@ ATTACH DATABASE :uri AS damaged;
 
 -- name: object-of-copy
 -- One object of the private copy, where its pages are; SQLite reads the text when the copy is opened next.
-INSERT INTO sqlite_schema (type, name, tbl_name, rootpage, sql) VALUES (?, ?, ?, ?, ?);
+INSERT INTO sqlite_schema (type, name, tbl_name, rootpage, sql) VALUES (:kind, :name, :table, :root, :sql);
 
 -- name: objects-of-copy
 -- The tables of the copy: asked to see whether SQLite can read all of its schema.
