@@ -289,7 +289,7 @@ def test_the_fields_of_a_report(tmp_path: Path) -> None:
     assert set(report["tool"]) == {"version", "sqlite", "apsw"}
     assert set(report["summary"]) == {"errors", "warnings", "notes", "could_not_look"}
     (database,) = report["databases"]
-    assert set(database) == DATABASE
+    assert set(database) == DATABASE | {"search_indexes"}
     assert set(database["shape"]) == {"schema_version", "known", "features", "search_layout"}
     assert all(set(result) == RESULT for result in database["results"])
     (result,) = (result for result in database["results"] if result["findings"])
@@ -297,7 +297,7 @@ def test_the_fields_of_a_report(tmp_path: Path) -> None:
     statuses = {result["status"] for result in database["results"]}
     assert statuses <= {"clean", "damaged", "could-not-look", "not-applicable", "skipped"}
     timed = json.loads(tool("scan", path, "--format", "json", "--timings").out)
-    assert set(timed["databases"][0]) == DATABASE | {"gate_seconds"}
+    assert set(timed["databases"][0]) == DATABASE | {"search_indexes", "gate_seconds"}
     assert all(set(result) == RESULT | {"seconds"} for result in timed["databases"][0]["results"])
 
 

@@ -112,9 +112,9 @@ def _finding(context: ScanContext, place: Place, problem: str, checked: Checked,
 def _not_freed(context: ScanContext, place: Place) -> str:
     """Why dropping the index would not leave a sound file, or ''; other damaged indexes go with it in the trial.
 
-    Inside `apply` the drop itself follows, and its backup was tried.
+    Inside `apply` the drop itself follows, and its backup was tried. While a table is damaged, nothing is planned at all.
     """
-    if not context.connection.readonly("main"):
+    if context.gate.damages or not context.connection.readonly("main"):
         return ""
     broken = [
         other.name for other in context.search.places(context) if other.index is not None and _broken(other)
