@@ -10,6 +10,8 @@ NEWEST_SCHEMA_VERSION = 31
 
 SEARCH_TABLES = ("messages_fts", "messages_fts_trigram", "messages_fts_cjk")
 SHADOW_TAILS = ("data", "idx", "content", "docsize", "config")
+DEMOTED_INDEX = r"fts_v\d+_trash_\w+"
+"""What the store calls the tables of an index of the old layout until it has taken them away (0.20.4.1)."""
 
 CORE = (
     "sessions",

@@ -117,7 +117,8 @@ class Shape:
 
     def _shadow_name(self, name: str) -> bool:
         base, _, tail = name.rpartition("_")
-        return tail in known.SHADOW_TAILS and base in known.SEARCH_TABLES
+        known_base = base in known.SEARCH_TABLES or re.fullmatch(known.DEMOTED_INDEX, base) is not None
+        return tail in known.SHADOW_TAILS and known_base
 
     @property
     def newer(self) -> str:
