@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
@@ -20,17 +20,15 @@ from ..shape import Shape, read_shape
 from ..shown import shown
 from ..sizes import path_text
 from ..verification import verify_copy
-from . import building, losses, parents, shapes, skeleton, strays, values
+from . import building, losses, parents, shapes, skeleton, values
+from .asking import number
 from .carrying import Carried, Carrier
 from .doubts import find_doubts
 from .facts import Salvaged, SalvagedTable
-from .hints import preferred
+from .mapping import MappedTable, Store, map_store
 from .pages import Pages
-from .rows import leaf_rows
-from .schema import FoundSchema, SchemaObject, read_schema
+from .schema import read_schema
 from .source import Source, private_source
-from .tables import TableForm, form_of
-from .trees import HIGHEST, LOWEST, Tree, walk
 
 Progress = Callable[[str], None]
 
@@ -85,35 +83,6 @@ def _new_file(output: Path, source: Source) -> Iterator[Path]:
                 (sidecar(partial, suffix) if suffix else partial).unlink(missing_ok=True)
 
 
-@dataclass(slots=True)
-class _Mapped:
-    """One table of the new file, what its rows look like, and where they lie in the copy."""
-
-    form: TableForm
-    tree: Tree
-    strays: tuple[int, ...] = ()
-    carried: Carried = field(default_factory=Carried)
-
-
-@dataclass(frozen=True, slots=True)
-class _Store:
-    """What was found in the copy: its schema, the shape that it makes, the tables with their pages, the highest ids given."""
-
-    source: Source
-    pages: Pages
-    schema: FoundSchema
-    shape: Shape
-    mapped: tuple[_Mapped, ...]
-    sequences: Mapping[str, int]
-    sequences_whole: bool
-    unplaced: tuple[int, ...]
-
-    @property
-    def whole(self) -> bool:
-        """Whether every tree can be read whole."""
-        return self.schema.whole and all(one.tree.whole for one in self.mapped)
-
-
 @dataclass(frozen=True, slots=True)
 class _Finished:
     """What was done after the rows had come."""
@@ -134,10 +103,10 @@ def _build(source: Source, pages: Pages, partial: Path, output: Path, progress: 
         made, not_made = building.make_tables(connection, schema.objects)
         shape = _shape(connection)
         progress("its pages")
-        store = _Store(source, pages, schema, shape, *_map(source, pages, schema, shape, made))
+        store = map_store(source, pages, schema, shape, made)
         doubts = find_doubts(source.copy, schema.objects) if store.whole else ()
         tables = _rows(connection, store, progress)
-        finished = _finish(connection, store, progress)
+        finished = _finish(connection, store, tables, progress)
     finally:
         connection.close()
     progress("the new file")
@@ -175,7 +144,7 @@ def _build(source: Source, pages: Pages, partial: Path, output: Path, progress: 
     )
 
 
-def _rows(connection: apsw.Connection, store: _Store, progress: Progress) -> tuple[SalvagedTable, ...]:
+def _rows(connection: apsw.Connection, store: Store, progress: Progress) -> tuple[SalvagedTable, ...]:
     """Carry the rows and say what was lost. The copy is attached for no longer than that."""
     copy, header = store.source.copy, store.source.header
     readable = skeleton.give_schema(copy, header, store.pages, store.schema.objects)
@@ -190,11 +159,13 @@ def _rows(connection: apsw.Connection, store: _Store, progress: Progress) -> tup
         return tuple(_table(connection, store, one) for one in store.mapped)
 
 
-def _finish(connection: apsw.Connection, store: _Store, progress: Progress) -> _Finished:
+def _finish(
+    connection: apsw.Connection, store: Store, tables: Sequence[SalvagedTable], progress: Progress
+) -> _Finished:
     """Make the rest of the store and look at every value."""
     objects, state, moment = store.schema.objects, store.source.state, _modified(store.source)
     connection.execute("BEGIN IMMEDIATE")
-    _raise_sequences(connection, store)
+    _raise_sequences(connection, store, tables)
     progress("its indexes")
     not_made = building.make_rest(connection, objects, "index")
     mended = parents.mend(connection, store.shape, state, moment)
@@ -222,69 +193,28 @@ def _shape(connection: apsw.Connection) -> Shape:
         raise CouldNotLook(NO_STORE) from None
 
 
-def _map(
-    source: Source, pages: Pages, schema: FoundSchema, shape: Shape, made: Sequence[SchemaObject]
-) -> tuple[tuple[_Mapped, ...], dict[str, int], bool, tuple[int, ...]]:
-    """The tables with the pages of each, the highest ids given and whether all are known, pages that could be of several."""
-    mapped = []
-    for one in made:
-        form = form_of(shape.tables[one.name])
-        tree = Tree(one.root)
-        if one.root and not form.without_rowid:
-            tree = walk(pages, one.root, form.could_be)
-        if not one.root:
-            tree.missing(LOWEST, HIGHEST)
-        mapped.append(_Mapped(form, tree))
-    sequences, all_known = _sequences(source, pages, schema)
-    return tuple(mapped), sequences, all_known, _place_strays(pages, mapped)
-
-
-def _sequences(source: Source, pages: Pages, schema: FoundSchema) -> tuple[dict[str, int], bool]:
-    """The highest ids that the file had given away, by table, and whether all of them could be read."""
-    found: dict[str, int] = {}
-    whole = True
-    for one in schema.objects:
-        if one.name != "sqlite_sequence" or not one.root:
-            continue
-        tree = walk(pages, one.root, lambda types: len(types) == 2)
-        whole = tree.whole
-        numbers = [tree.leaf(place)[0] for place in range(tree.leaf_count)]
-        for number in (*numbers, *(page for page, _low, _high in tree.partial)):
-            for _rowid, row in leaf_rows(pages, number, source.header.codec, lambda types: len(types) == 2):
-                if isinstance(row[0], str) and isinstance(row[1], int):
-                    found[row[0]] = row[1]
-    return found, whole
-
-
-def _place_strays(pages: Pages, mapped: Sequence[_Mapped]) -> tuple[int, ...]:
-    names = [one.form.name for one in mapped]
-    asked = []
-    for one in mapped:
-        missed = strays.wanted(one.form.name, one.tree, one.form.looks_like, preferred(one.form.name, names))
-        if missed is not None:
-            asked.append(missed)
-    found = strays.find(pages, asked)
-    for one in mapped:
-        one.strays = found.pages.get(one.form.name, ())
-    return found.unplaced
-
-
-def _carry(carrier: Carrier, one: _Mapped, shape: Shape) -> Carried:
+def _carry(carrier: Carrier, one: MappedTable, shape: Shape) -> Carried:
     if one.form.without_rowid:
         return carrier.carry_without_rowid(one.form, shape.tables[one.form.name].primary_key)
     return carrier.carry(one.form, one.tree, one.strays)
 
 
-def _raise_sequences(connection: apsw.Connection, store: _Store) -> None:
-    ((counted,),) = connection.execute(queries.statement("salvage/rows", "autoincrement")).fetchall()
-    names = {one.form.name for one in store.mapped}
-    for table, seq in sorted(store.sequences.items()) if counted else ():
-        if table in names:
-            for block in ("raise-sequence", "begin-sequence"):
-                connection.execute(queries.statement("salvage/rows", block), {"table": table, "seq": seq})
+def _raise_sequences(connection: apsw.Connection, store: Store, tables: Sequence[SalvagedTable]) -> None:
+    """Give no id again that the old file gave: what it counted, and what lost rows had."""
+    if not number(connection, queries.statement("salvage/rows", "autoincrement")):
+        return
+    raise_, begin = (
+        queries.statement("salvage/rows", block) for block in ("raise-sequence", "begin-sequence")
+    )
+    for table in tables:
+        lost = max((last for _first, last in table.ranges), default=0)
+        seq = max(store.sequences.get(table.name, 0), lost)
+        connection.execute(raise_, {"table": table.name, "seq": seq})
+        if table.name in store.sequences:
+            connection.execute(begin, {"table": table.name, "seq": seq})
 
 
-def _table(connection: apsw.Connection, store: _Store, one: _Mapped) -> SalvagedTable:
+def _table(connection: apsw.Connection, store: Store, one: MappedTable) -> SalvagedTable:
     carried = one.carried
     damaged = not one.tree.whole
     lost = losses.Losses()
