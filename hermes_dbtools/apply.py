@@ -82,9 +82,9 @@ def apply_plan(home: Home, plan: Plan, options: ApplyOptions | None = None) -> R
         _write_pending(folder, state, plan, receipt, options)
         try:
             if options.backup:
-                preflight.back_up(home, folder / receipts.BACKUP)
+                preflight.back_up(home, folder / receipts.BACKUP, plan.steps)
             else:
-                preflight.refuse_damaged_file(home)
+                preflight.refuse_damaged_file(home, plan.steps)
             if options.verify:
                 receipt = msgspec.structs.replace(receipt, dbhash_before=dbhash.of_home(home))
             # A backup may take minutes, and a gateway may have been started in them.
@@ -122,7 +122,7 @@ def rehearse(home: Home, plan: Plan, options: ApplyOptions | None = None) -> dic
     def run(reading: database.Reading) -> dict[str, int]:
         preflight.check(reading, plan)
         with database.private_copy(reading.connection) as copy:
-            preflight.refuse_damaged_copy(copy)
+            preflight.refuse_damaged_copy(copy, plan.steps)
             connection = database.open_for_repair(copy, foreign_keys=True)
             try:
                 with _scratch_file(copy.with_name("undo"), state) as undo:
