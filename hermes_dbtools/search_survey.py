@@ -39,7 +39,7 @@ RANGES = 20
 """Ranges of missing ids that are listed; all are counted."""
 
 _LEFTOVER = re.compile(
-    r"(?P<index>fts_v\d+_trash_\w+|messages_fts(?:_\w+)?)_(?:data|idx|content|docsize|config)"
+    rf"(?P<index>{known.DEMOTED_INDEX}|messages_fts(?:_\w+)?)_(?:{'|'.join(known.SHADOW_TAILS)})"
 )
 """Tables of an index, also those that the store demoted: it renames them before it takes them away by pieces."""
 
