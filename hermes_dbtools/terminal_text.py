@@ -28,13 +28,13 @@ def coloured(text: str) -> str:
     return _SEVERITY.sub(lambda found: f"\x1b[{COLOURS[found[1]]}m{found[1]}\x1b[0m", text)
 
 
-def plain_letter(text: str, place: int) -> str:
-    """What to write for one letter of a text where the terminal does not have it."""
+def plain_letter(text: str, place: int) -> str | bytes:
+    """What to write for one letter of a text where the terminal may not have it: another letter, or what it is in UTF-8."""
     letter = text[place]
     if letter == "…":
         alone = not text[:place][-1:].strip() and not text[place + 1 :][:1].strip()
         return "..." if alone else "~"
-    return PLAIN_LETTERS.get(letter, letter.encode("ascii", "backslashreplace").decode("ascii"))
+    return PLAIN_LETTERS.get(letter) or letter.encode("utf-8", "backslashreplace")
 
 
 def fitted(text: str, width: int) -> str:

@@ -534,7 +534,8 @@ def test_a_locale_that_is_not_utf8(store: Path) -> None:
         assert "Traceback" not in ran.err
         assert ran.code == tool(*words).code
     ran = tool("scan", path, env=env)
-    assert ran.out == plain.out
+    assert ran.out == plain.out.replace("·", "-")
+    assert "späß.db" in ran.out, "the names of files stay what they are"
     assert tool("repair", path, "--apply", "--yes", env=env).code == 0
 
 

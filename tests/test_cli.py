@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from hermes_dbtools import cli, demo
-from hermes_dbtools.cli import options, sessions
+from hermes_dbtools.cli import options, progress, sessions
 from hermes_dbtools.file_state import JOURNAL_MAGIC
 from tests.running import Ran, environment, tool
 from tests.shapes.make import execute, fill, make
@@ -24,6 +24,9 @@ from tests.shapes.make import execute, fill, make
 GOLDEN = Path(__file__).with_name("golden")
 WRITE_GOLDEN = "HERMES_DBTOOLS_WRITE_GOLDEN"
 """Set it to write tests/golden/ anew; what changed is then for a reviewer to see."""
+
+HELPERS = {"__init__", "options", "completing", "progress", "terminal"}
+"""Modules of the command line that are no command."""
 
 TASKS = cli.COMMANDS
 SESSIONS = sessions.COMMANDS
@@ -467,7 +470,7 @@ def test_every_help_ends_with_exit_codes_and_an_example(name: str) -> None:
 def test_the_help_lists_every_command_in_one_line() -> None:
     ran = tool("--help")
     assert (ran.code, ran.err) == (0, "")
-    modules = {path.stem for path in Path(cli.__file__).parent.glob("*.py")} - {"__init__", "options"}
+    modules = {path.stem for path in Path(cli.__file__).parent.glob("*.py")} - HELPERS
     assert {name for name in modules if not name.startswith("sessions_")} == set(TASKS)
     assert {name.removeprefix("sessions_") for name in modules if name.startswith("sessions_")} == set(
         SESSIONS
@@ -579,18 +582,25 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
     os.close(ours)
 
 
-def set_clock(monkeypatch: pytest.MonkeyPatch, *moments: float) -> None:
-    told = iter(moments)
-    last = moments[-1]
-    clock = types.SimpleNamespace(monotonic=lambda: next(told, last))
-    monkeypatch.setattr(options, "time", clock)
+class Clock:
+    """A clock that goes on by `step` seconds whenever it is looked at; nobody else looks at it meanwhile."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, step: float) -> None:
+        self.now = 100.0
+        self.step = step
+        monkeypatch.setattr(progress, "time", types.SimpleNamespace(monotonic=self.look))
+        monkeypatch.setattr(progress, "EVERY", 3600)
+
+    def look(self) -> float:
+        self.now += self.step
+        return self.now
 
 
 def test_progress_is_shown_on_a_terminal_after_a_second(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     path = healthy(tmp_path / "home")
-    set_clock(monkeypatch, 100.0, 100.5, 103.2)
+    Clock(monkeypatch, 3.2)
     with terminal(monkeypatch) as written:
         with pytest.raises(SystemExit):
             # Of one class, for nobody reads the terminal meanwhile and it holds 4 KB.
@@ -604,7 +614,7 @@ def test_progress_is_shown_on_a_terminal_after_a_second(
 
 def test_progress_is_not_shown_within_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = healthy(tmp_path / "home")
-    set_clock(monkeypatch, 100.0, 100.9)
+    Clock(monkeypatch, 0.001)
     with terminal(monkeypatch) as written:
         with pytest.raises(SystemExit):
             cli.cli.main(["scan", str(path)], standalone_mode=False)
@@ -615,7 +625,7 @@ def test_progress_is_not_shown_where_stderr_is_no_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = healthy(tmp_path / "home")
-    set_clock(monkeypatch, 100.0, 109.0)
+    Clock(monkeypatch, 9.0)
     with pytest.raises(SystemExit):
         cli.cli.main(["scan", str(path)], standalone_mode=False)
     assert capsys.readouterr().err == ""
@@ -623,11 +633,11 @@ def test_progress_is_not_shown_where_stderr_is_no_terminal(
 
 def test_the_progress_line_is_cleared_before_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def break_off() -> None:
-        with options.Progress() as progress:
-            progress("structure")
+        with options.Progress() as told:
+            told("structure")
             raise LookupError
 
-    set_clock(monkeypatch, 0.0, 2.0)
+    Clock(monkeypatch, 2.0)
     with terminal(monkeypatch) as written:
         with pytest.raises(LookupError):
             break_off()

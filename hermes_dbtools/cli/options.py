@@ -123,7 +123,7 @@ def prepared(command: C) -> C:
             show_default=True,
             expose_value=False,
             callback=_colour,
-            help="Colour severities in tables; auto: on a terminal, without NO_COLOR.",
+            help="Colours in tables.",
         )
     )
     return command

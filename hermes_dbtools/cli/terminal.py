@@ -36,24 +36,27 @@ def in_colour(choice: str, stream: TextIO | None) -> bool:
 
 
 def take_letters(*streams: TextIO | None) -> None:
-    """Make each stream write other letters where it cannot write ours; nothing that is printed may raise for its letters.
+    """Make each stream that is not of UTF-8 write other letters for ours; nothing that is printed may raise for its letters.
 
     A stream is what Python says it is, but for a locale that asks for C by name: Python would write UTF-8 there.
     """
     codecs.register_error(_PLAIN, _plain)
     for stream in streams:
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="ascii" if _asks_for_c() else stream.encoding, errors=_PLAIN)
+            plain = _asks_for_c() or not _is_utf8(stream.encoding)
+            stream.reconfigure(encoding="ascii" if plain else "utf-8", errors=_PLAIN)
 
 
 def encoded(text: str, stream: TextIO) -> bytes:
-    """The text as a stream takes it, with other letters where it must be."""
-    encoding = stream.encoding or "utf-8"
-    try:
-        codecs.lookup_error(_PLAIN)
-    except LookupError:
-        codecs.register_error(_PLAIN, _plain)
-    return text.encode(encoding, _PLAIN)
+    """The text as a stream takes it that has been made ready."""
+    ready = getattr(stream, "errors", "") == _PLAIN
+    if ready and not _is_utf8(stream.encoding):
+        return text.encode("ascii", _PLAIN)
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _is_utf8(encoding: str) -> bool:
+    return codecs.lookup(encoding).name == "utf-8"
 
 
 def _asks_for_c() -> bool:
@@ -63,7 +66,8 @@ def _asks_for_c() -> bool:
     return named in ("C", "POSIX")
 
 
-def _plain(error: UnicodeError) -> tuple[str, int]:
+def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Other letters for ours; those of names of files stay what they are, or a command could not be repeated."""
     from ..terminal_text import plain_letter
 
     if not isinstance(error, UnicodeEncodeError):
