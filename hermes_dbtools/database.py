@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from .connections import checkpoint_passive, open_for_repair, open_private
-from .copies import WrittenTooOften, copy_database, copy_unmoved, private_copy
+from .copies import Progress, WrittenTooOften, copy_database, copy_unmoved, private_copy, quiet
 from .file_marks import Moved, sidecar
 from .file_state import FileState, examine
 from .holders import Holders
@@ -21,6 +21,7 @@ from .verification import Verification, tables, verify_copy, whole_file
 __all__ = [
     "FileState",
     "Holders",
+    "Progress",
     "Reading",
     "Verification",
     "checkpoint_passive",
@@ -36,6 +37,7 @@ __all__ = [
     "private_copy",
     "private_folder",
     "problem_line",
+    "quiet",
     "read",
     "repair_lock",
     "sidecar",

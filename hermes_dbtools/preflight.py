@@ -103,17 +103,22 @@ def back_up(home: Home, target: Path, steps: Iterable[Step] = ()) -> database.Ve
     return verified(target, copy_counted(home.database, target), steps)
 
 
-def copy_counted(source: Path, target: Path) -> dict[str, int]:
+def copy_counted(source: Path, target: Path, progress: database.Progress = database.quiet) -> dict[str, int]:
     """Copy a database to the new file `target`; returns the rows of each table of what was copied.
 
     Raises Refused, and leaves no file, when the copy fails or commits may be out of its view.
     """
-    return database.read(source, lambda reading: _copy(reading, target))
+    return database.read(source, lambda reading: _copy(reading, target, progress))
 
 
-def verified(target: Path, counts: Mapping[str, int], steps: Iterable[Step] = ()) -> database.Verification:
+def verified(
+    target: Path,
+    counts: Mapping[str, int],
+    steps: Iterable[Step] = (),
+    progress: database.Progress = database.quiet,
+) -> database.Verification:
     """Check a copy that must hold so many rows. Raises Refused, and removes the copy, when it is not sound."""
-    verification = database.verify_copy(target, search=False)
+    verification = database.verify_copy(target, search=False, progress=progress)
     problems = _left_of_copy(target, verification.problems, steps)
     if not problems and dict(verification.rows) == counts:
         return verification
@@ -166,13 +171,13 @@ def _refuse_damage(lines: Iterable[str]) -> None:
         )
 
 
-def _copy(reading: database.Reading, target: Path) -> dict[str, int]:
+def _copy(reading: database.Reading, target: Path, progress: database.Progress) -> dict[str, int]:
     refuse_untrusted(reading)
     target.unlink(missing_ok=True)  # an immutable read may begin again
     if reading.how == "immutable":
-        database.copy_unmoved(reading.state.path, target)
+        database.copy_unmoved(reading.state.path, target, progress)
     else:
-        database.copy_database(reading.connection, target)
+        database.copy_database(reading.connection, target, progress)
     return tables(reading.connection, search=False)[2]
 
 

@@ -238,6 +238,7 @@ def _stage_results(
     ceded_codes = {code for damage in options.registry for code in damage.cedes_to}
     claims: dict[str, set[tuple[str, str]]] = {}
     results = []
+    asked_for = [damage for damage in options.registry if damage.stage == stage and damage.code in chosen]
     for damage in options.registry:
         if damage.stage != stage:
             continue
@@ -247,7 +248,7 @@ def _stage_results(
         if damage.deep and not context.deep and not {damage.slug, damage.code}.intersection(options.select):
             results.append(_result(damage, Status.SKIPPED, NEEDS_DEEP))
             continue
-        progress(damage.slug)
+        progress(f"check {asked_for.index(damage) + 1} of {len(asked_for)}: {damage.slug}")
         asked = {damage.slug, damage.code}.intersection(options.select)
         looked = replace(context, deep=True) if asked else context  # what is asked for by name is looked at as a whole
         taken = set().union(*(claims.get(code, set()) for code in damage.cedes_to))

@@ -7,8 +7,9 @@ broken configuration would end it, even before it has begun. The other asks each
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,10 +17,14 @@ import apsw
 
 from . import queries
 from .connections import open_private
+from .pages_read import PagesRead
 
 _TREE = re.compile(r"Tree (\d+)\b")
 _SHARED = "2nd reference to page"
 """Said of a page that two trees have, or a tree and the free list: if one of them gives it back, the other is spoilt."""
+
+BETWEEN_LOOKS = 10_000
+"""Steps of a check between two looks at how far it has come."""
 
 PROBLEM_LIMIT = 1_000
 """Lines of `quick_check` asked for; without a number it stops at 100."""
@@ -37,16 +42,22 @@ class Verification:
     rows: Mapping[str, int]
 
 
-def verify_copy(path: Path, *, search: bool = True) -> Verification:
+def verify_copy(
+    path: Path, *, search: bool = True, progress: Callable[[str], None] | None = None
+) -> Verification:
     """Check a copy that no other process has open and that has no `-wal`. Damage is listed, not raised.
 
-    Without `search` the contents of full-text indexes are not read: that costs many times the rest.
+    Without `search` the contents of full-text indexes are not read: that costs many times the rest. `progress` is told how
+    much of the structure has been looked at.
     """
     try:
         structure, contents = open_private(path), open_private(path)
     except apsw.Error as error:
         return Verification((f"{path.name}: {error}",), (), {})
     try:
+        if progress is not None:
+            with contextlib.suppress(apsw.Error):  # of a damaged file; the check itself says so
+                structure.set_progress_handler(PagesRead((structure,), "verifying", progress), BETWEEN_LOOKS)
         problems, search_pages = whole_file(structure)
         unreadable, search_problems, rows = tables(contents, search=search)
     finally:

@@ -134,11 +134,11 @@ def _refuse_little_space(prepared: Prepared, state: FileState, folder: Path) -> 
 def _make_new(prepared: Prepared, one: Swap, progress: Callable[[str], None]) -> None:
     """Copy the backup beside the database, give the copy what the database is known by, and verify it as it then is."""
     with looking.readable(prepared.source) as source:
-        counts = preflight.copy_counted(source, one.new)
+        counts = preflight.copy_counted(source, one.new, progress)
     if prepared.identity is not None:
         counts["state_meta"] = counts.get("state_meta", 0) + folding.stamp(one.new, prepared.identity)
     progress("verifying")
-    preflight.verified(one.new, counts)
+    preflight.verified(one.new, counts, progress=progress)
     whole_files.like(one.new, one.state)
 
 

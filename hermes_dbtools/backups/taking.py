@@ -88,12 +88,12 @@ def back_up(
 def _verified_copy(home: Home, target: Path, progress: Callable[[str], None]) -> Copy:
     target.unlink(missing_ok=True)
     progress("copying")
-    counts = preflight.copy_counted(home.database, target)
+    counts = preflight.copy_counted(home.database, target, progress)
     progress("verifying")
     # Both read the whole file and neither needs the interpreter: the digest costs no time of its own.
     with ThreadPoolExecutor(1) as pool:
         digest = pool.submit(file_digest, target)
-        verification = preflight.verified(target, counts)
+        verification = preflight.verified(target, counts, progress=progress)
     connection = database.open_private(target)
     try:
         version, schema = read_shape(connection).schema_version, _schema_digest(connection)

@@ -25,7 +25,7 @@ _SHARE = re.compile(r"(?P<part>\d[\d,]*) of (?P<all>\d[\d,]*)|(?P<percent>\d+) %
 class Progress:
     """Shows the last word it was told, with the seconds that have passed.
 
-    A word that ends in `N of M` or in `N %` says how much of its kind is done; from that follows what is left of it.
+    A word that holds `N of M` or `N %` says how much is done of what stands before it; from that follows what is left.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class Progress:
             return
         with self._lock:
             now = time.monotonic()
-            share, kind = share_of(what), _SHARE.sub("", what)
+            share, kind = share_of(what), _SHARE.split(what, maxsplit=1)[0]
             if kind != self._kind or share is None or share < self._from:
                 self._kind, self._since, self._from = kind, now, share or 0.0
             self._what = what

@@ -91,8 +91,9 @@ def _look(earlier: database.Reading, later: database.Reading, progress: Progress
         **dict.fromkeys(_damaged(last, progress), "after"),
     }
     tables = []
-    for name in sorted({*before.canonical_tables, *after.canonical_tables}):
-        progress(name)
+    names = sorted({*before.canonical_tables, *after.canonical_tables})
+    for number, name in enumerate(names):
+        progress(f"tables: {number} of {len(names)} ({name})")
         if name in damaged:
             reason = f"its pages are damaged {damaged[name]} (HDB002)"
             tables.append(TableComparison(name, "could-not-look", reason))
