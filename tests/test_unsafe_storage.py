@@ -119,8 +119,8 @@ def test_a_process_that_is_gone_or_has_no_engine_is_not_judged(tmp_path: Path) -
 
 
 def test_the_innermost_mount_counts() -> None:
-    among = (Mount("/", "ext4"), Mount("/home", "nfs"), Mount("/home/u", "xfs"), Mount("/home/u", "tmpfs"))
-    assert mount_of(Path("/home/u/state.db"), among) == Mount("/home/u", "tmpfs")
+    among = (Mount("/", "ext4"), Mount("/srv", "nfs"), Mount("/srv/u", "xfs"), Mount("/srv/u", "tmpfs"))
+    assert mount_of(Path("/srv/u/state.db"), among) == Mount("/srv/u", "tmpfs")
     assert mount_of(Path("/homer/state.db"), among) == Mount("/", "ext4")
     assert mount_of(Path("/x"), ()) is None
 
