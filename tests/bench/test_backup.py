@@ -32,10 +32,10 @@ from hermes_dbtools.backups import room, taking
 from hermes_dbtools.home import resolve
 
 source, folder = Path(sys.argv[1]), Path(sys.argv[2])
-moments = []
+moments = {}
 
-def told(_what):
-    moments.append(time.perf_counter())
+def told(what):
+    moments.setdefault(what, time.perf_counter())
 
 def timed(body):
     started = time.perf_counter()
@@ -61,8 +61,8 @@ taking.back_up(resolve(source), taking.BackupOptions(output=target), told)
 told("end")
 print(json.dumps({
     "cp": copied,
-    "copy": moments[1] - moments[0],
-    "verification": moments[2] - moments[1],
+    "copy": moments["verifying"] - moments["copying"],
+    "verification": moments["end"] - moments["verifying"],
     "check": timed(check),
     "digest": timed(lambda: room.file_digest(target)),
 }))
