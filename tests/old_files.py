@@ -39,9 +39,7 @@ def with_wal_alone(path: Path) -> None:
 def with_hot_journal(path: Path) -> None:
     """A transaction that a crash broke off is to be rolled back."""
     written(path, MORE, TITLED, "PRAGMA journal_mode=DELETE")
-    crashed(
-        path, "PRAGMA cache_size=1", "BEGIN", "DELETE FROM messages", "UPDATE sessions SET title = NULL"
-    )
+    crashed(path, "PRAGMA cache_size=1", "BEGIN", "DELETE FROM messages", "UPDATE sessions SET title = NULL")
 
 
 def with_empty_sidecars(path: Path) -> None:
