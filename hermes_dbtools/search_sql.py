@@ -60,6 +60,8 @@ def names(index: SearchIndex) -> dict[str, str]:
         "index": quote(index.name),
         "docsize": quote(f"{index.name}_docsize"),
         "config": quote(f"{index.name}_config"),
+        "data": quote(f"{index.name}_data"),
+        "segment_pages": quote(f"{index.name}_idx"),
         "stored": quote(f"{index.name}_content"),
         "source": quote(index.content or "messages"),
         "rowid": quote("id" if index.inline else index.content_rowid),

@@ -18,6 +18,7 @@ from .queries import quote
 from .search_decision import NO_MARK
 from .search_definition import SearchIndex, definitions
 from .search_layouts import Wanted, lost_parts, parts, wanted
+from .search_segments import unnamed_segment
 from .search_sql import names, rows, run
 from .shape import Shape
 
@@ -195,12 +196,12 @@ def _trouble(connection: apsw.Connection, tables: Iterable[str]) -> str:
 
 
 def _unreadable(connection: apsw.Connection, index: SearchIndex) -> str:
-    """Why the index cannot be opened or asked, or ''."""
+    """Why the index cannot be opened, asked or written, or ''."""
     try:
         run(connection, "probe", parts=names(index))
+        return unnamed_segment(connection, index)
     except apsw.Error as error:
         return f"{index.name}: {error}"
-    return ""
 
 
 def _content(connection: apsw.Connection, index: SearchIndex, marks: Mapping[str, int]) -> Content:

@@ -58,3 +58,16 @@ SELECT COALESCE(SUM(pgsize), 0)
 -- name: probe
 -- Looks one rare word up: an index whose own records cannot be read raises here.
 SELECT rowid FROM {index} WHERE {index} MATCH 'hermesdbtoolsprobe' LIMIT 1;
+
+-- name: segment_record
+-- The record of an index: which segments it has, by level.
+SELECT block FROM {data} WHERE id = 10;
+
+-- name: segments
+-- Each segment that an index has pages of, by jumps from one to the next.
+WITH RECURSIVE s(id) AS (
+  SELECT MIN(segid) FROM {segment_pages}
+   UNION ALL
+  SELECT (SELECT MIN(p.segid) FROM {segment_pages} AS p WHERE p.segid > s.id) FROM s WHERE s.id IS NOT NULL
+)
+SELECT id FROM s WHERE id IS NOT NULL ORDER BY id;
