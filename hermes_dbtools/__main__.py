@@ -9,7 +9,7 @@ import traceback
 import click
 
 from .cli import cli, terminal
-from .cli.options import ReaderGone
+from .cli.options import ReaderGone, say
 
 
 def main() -> None:
@@ -36,7 +36,7 @@ def _failed(error: Exception) -> int:
     from .shown import one_line
 
     if isinstance(error, ToolError):
-        click.echo(f"hermes-dbtools: {one_line(str(error))}", err=True)
+        say(f"hermes-dbtools: {one_line(str(error))}\n")
         return error.exit_code
     from .engine import versions
 

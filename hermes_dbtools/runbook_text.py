@@ -13,6 +13,9 @@ from .terminal_text import fitted, wrapped
 WIDEST = 100
 """Columns of a text that is comfortable to read."""
 
+CODE = "    "
+"""What stands before the lines of a block that is not part of a step."""
+
 BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
 
 _FENCE = re.compile(r"^ *```")
@@ -41,9 +44,14 @@ def for_terminal(markdown: str, width: int, *, colour: bool) -> str:
 def _shown(block: Sequence[str], room: int, width: int, *, colour: bool) -> list[str]:
     first = block[0]
     if _FENCE.match(first):
-        return [_command(line, colour=colour) for line in block[1:-1]]
+        inset = "" if first.startswith(" ") else CODE
+        return [_command(f"{inset}{line}" if line else "", colour=colour) for line in block[1:-1]]
     if _HEADING.match(first):
-        return [f"{BOLD}{first.lstrip('# ')}{PLAIN}" if colour else first]
+        return (
+            [f"{BOLD}{line}{PLAIN}" for line in wrapped(first.lstrip("# "), room)]
+            if colour
+            else wrapped(first, room)
+        )
     if first.lstrip().startswith("|"):
         return _table(block, width)
     if not first.strip():

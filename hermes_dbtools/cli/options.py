@@ -179,8 +179,8 @@ def say(text: str) -> None:
     """Write what is no part of the answer, to stderr."""
     from ..terminal_text import fitted
 
-    shown = fitted(text, terminal.width()) if terminal.is_terminal(sys.stderr) else text
-    click.echo(shown, err=True, nl=False)
+    shown = fitted(text, terminal.width(sys.stderr)) if terminal.is_terminal(sys.stderr) else text
+    _to_stderr(shown)
 
 
 def hint(lines: list[str]) -> None:
@@ -189,7 +189,7 @@ def hint(lines: list[str]) -> None:
     width = max((len(command) for command, said, _what in parts if said), default=0)
     for place, (command, said, what) in enumerate(parts):
         line = f"{command:{width}}   {what.lstrip()}" if said else command
-        click.echo(f"{'next:' if place == 0 else '':7}{line}", err=True)
+        _to_stderr(f"{'next:' if place == 0 else '':7}{line}\n")
 
 
 def needs_yes(asked: bool) -> None:
@@ -211,6 +211,13 @@ def colour() -> bool:
     return terminal.in_colour(choice, sys.stdout)
 
 
+def _to_stderr(text: str) -> None:
+    """Not by `click.echo`, which takes a stream that can write ASCII only for a mistake."""
+    if sys.stderr is not None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
 def _colour(ctx: click.Context, _param: click.Parameter, value: str) -> None:
     ctx.meta[COLOUR] = value
 
@@ -229,7 +236,7 @@ def _to_stdout(text: str | bytes) -> None:
 def _for_person(text: str) -> str:
     from ..terminal_text import coloured, fitted
 
-    shown = fitted(text, terminal.width()) if terminal.is_terminal(sys.stdout) else text
+    shown = fitted(text, terminal.width(sys.stdout)) if terminal.is_terminal(sys.stdout) else text
     return coloured(shown) if colour() else shown
 
 

@@ -78,8 +78,9 @@ class Progress:
         seconds = now - self._started
         if seconds <= SHOWN_AFTER:
             return
-        line = f"{int(seconds)} s  {self._what}{self._left(now)}"
-        _write(f"\r\033[K{line[: terminal.width() - 1]}")
+        left = self._left(now)
+        room = max(0, terminal.width(sys.stderr) - 1 - len(left))
+        _write(f"\r\033[K{f'{int(seconds)} s  {self._what}'[:room]}{left}")
         self._shown = True
 
     def _left(self, now: float) -> str:

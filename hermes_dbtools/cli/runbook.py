@@ -26,6 +26,6 @@ def command(slug: str | None) -> None:
         return
     text = catalogue.runbook(slug)
     if terminal.is_terminal(sys.stdout):
-        click.echo_via_pager(for_terminal(text, terminal.width(), colour=colour()), color=colour())
+        click.echo_via_pager(for_terminal(text, terminal.width(sys.stdout), colour=colour()), color=colour())
     else:
         write(text)

@@ -11,7 +11,7 @@ from .options import READ_CODES, epilog, format_option, home_option, write
 @click.argument("database", required=False, metavar="[DB]")
 @home_option
 @click.option(
-    "--source", "sources", multiple=True, metavar="WORD", help="Only of this source: cli, telegram …"
+    "--source", "sources", multiple=True, metavar="WORD", help="Only of this source: cli, telegram ..."
 )
 @click.option(
     "--kind",

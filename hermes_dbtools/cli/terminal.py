@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import io
 import os
-import shutil
 from typing import TextIO
 
 NARROW, WIDE = 20, 500
@@ -22,9 +22,13 @@ def is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and not stream.closed and stream.isatty()
 
 
-def width() -> int:
-    """The columns of the terminal; `$COLUMNS`, where it is set, says it."""
-    columns = shutil.get_terminal_size((WIDE, 24)).columns
+def width(stream: TextIO | None) -> int:
+    """The columns of a terminal; `$COLUMNS`, where it is set, says it."""
+    told = os.environ.get("COLUMNS", "")
+    columns = int(told) if told.isdecimal() else 0
+    with contextlib.suppress(OSError, ValueError):
+        if stream is not None and not columns:
+            columns = os.get_terminal_size(stream.fileno()).columns
     return columns if columns >= NARROW else WIDE
 
 
