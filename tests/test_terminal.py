@@ -58,15 +58,14 @@ def screen(columns: int) -> Iterator[tuple[int, list[bytes]]]:
         os.close(ours)
 
 
-def on_screen(*words: str | Path, columns: int = 80, **changes: str | None) -> str:
+USUAL: Mapping[str, str | None] = {
+    "NO_COLOR": None, "COLUMNS": None, "TERM": "xterm", "PAGER": "cat", "LC_ALL": "C.UTF-8"
+}  # fmt: skip
+
+
+def on_screen(*words: str | Path, columns: int = 80, env: Mapping[str, str] | None = None) -> str:
     """What a command shows on a terminal."""
-    changes = {
-        "NO_COLOR": None,
-        "COLUMNS": None,
-        "TERM": "xterm",
-        "PAGER": "cat",
-        "LC_ALL": "C.UTF-8",
-    } | changes
+    changes = {**USUAL, **(env or {})}
     with screen(columns) as (terminal, written):
         subprocess.run(
             [*COMMAND, *map(str, words)],
