@@ -250,7 +250,8 @@ def _stage_results(
             continue
         progress(f"check {asked_for.index(damage) + 1} of {len(asked_for)}: {damage.slug}")
         asked = {damage.slug, damage.code}.intersection(options.select)
-        looked = replace(context, deep=True) if asked else context  # what is asked for by name is looked at as a whole
+        # What is asked for by its own name is looked at as a whole.
+        looked = replace(context, deep=True) if asked else context
         taken = set().union(*(claims.get(code, set()) for code in damage.cedes_to))
         claimed = claims.setdefault(damage.code, set()) if damage.code in ceded_codes else None
         results.append(_run(damage, looked, options.limit, taken, claimed))

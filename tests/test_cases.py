@@ -114,7 +114,9 @@ def _repair(case: Case, home: Home, plan: Plan) -> None:
     assert undo(home, receipt, UndoOptions(now=case.now)).status == "undone"
     assert digest(home.database, search=not derived) == rows_before, "an undo gives back every row"
     if derived:
-        assert _found(_scan(home, case)) == _expected(case.table.get("after", []), report), "indexes stay made"
+        assert _found(_scan(home, case)) == _expected(case.table.get("after", []), report), (
+            "indexes stay made"
+        )
     assert _violations(home.database) == violations
 
 
