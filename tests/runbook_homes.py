@@ -16,7 +16,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from hermes_dbtools import make_fixture
+from hermes_dbtools import demo, make_fixture
 from hermes_dbtools.backups import taking
 from hermes_dbtools.home import resolve
 from hermes_dbtools.model import UsageError
@@ -153,7 +153,10 @@ def _leftovers(place: Place) -> None:
     database.write_bytes(whole)
 
 
-FAILED = "2026-11-30 09:00:0{second},000 WARNING [{id}] run_agent: Session DB append_message failed: FOREIGN KEY constraint failed"
+FAILED = (
+    "2026-11-30 09:00:0{second},000 WARNING [{id}] run_agent: "
+    "Session DB append_message failed: FOREIGN KEY constraint failed"
+)
 """A line of upstream's log (run_agent.py with hermes_logging.py, 0.13.0 to 0.20.4)."""
 
 
@@ -183,6 +186,12 @@ def _before_the_upgrade(place: Place) -> None:
 def _project(place: Place) -> None:
     """The folder of somebody's program."""
     (place.home / "project" / "fixtures").mkdir(parents=True)
+
+
+def _demo(place: Place) -> None:
+    """The home that `demo` shows everything on."""
+    (place.folder / "state.db").unlink()
+    demo.make_home(place.folder)
 
 
 def _profiles(place: Place) -> None:
@@ -236,6 +245,8 @@ FAILING = ("orphaned-messages", "missing-parent-session")
 LOST, CHILD = "20260604_102640_000000", "20260604_110640_000000"
 
 EXAMPLES: Mapping[str, Example] = {
+    "README#demo": Example(damage=(), also=_demo),
+    "README#fixtures": Example(damage=(), also=lambda place: (place.folder / "state.db").unlink()),
     "first-response": Example(damage=FAILING, also=_logs("agent.log", LOST, CHILD)),
     "reference": Example(damage=()),
     "procedures/foreign_key_failure": Example(damage=FAILING, also=_logs("agent.log", LOST, CHILD)),

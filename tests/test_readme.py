@@ -1,34 +1,57 @@
-"""What README says is what there is."""
+"""What README and the reference say is what there is."""
 
 from __future__ import annotations
 
+import os
 import re
-from pathlib import Path
+
+import pytest
 
 from hermes_dbtools.cli import COMMANDS
-from hermes_dbtools.damage import REGISTRY
+from tests import reference_text
+from tests.reference_text import WRITE
+from tests.running import CHECKOUT
 
-README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
+FILE = CHECKOUT / "README.md"
+REFERENCE = CHECKOUT / "runbooks" / "reference.md"
 
-
-def test_the_catalogue_in_readme_is_the_registry() -> None:
-    rows = re.findall(r"^\| (HDB\d{3}) \| `([a-z-]+)` \| (\w+) \| (.+) \|$", README, re.MULTILINE)
-    assert rows == [
-        (d.code, d.slug, d.severity.word, d.title) for d in sorted(REGISTRY, key=lambda d: d.code)
-    ]
+PARTS = {"catalogue": reference_text.catalogue_table, "commands": reference_text.commands_table}
 
 
-def test_every_command_stands_in_readme_and_every_command_there_exists() -> None:
-    section = README.split("## Commands")[1].split("## Exit codes")[0]
-    named = {
-        word
-        for cell in re.findall(r"^\| (.*?) \|", section, re.MULTILINE)
-        for word in re.findall(r"`(\w+)", cell)
-    }
-    assert named >= set(COMMANDS)
-    for line in re.findall(r"hermes-dbtools (\w+)", README):
-        assert line in COMMANDS, line
+@pytest.mark.parametrize("name", PARTS)
+def test_the_generated_parts_of_readme(name: str) -> None:
+    text = FILE.read_text("utf-8")
+    part = PARTS[name]()
+    if os.environ.get(WRITE):
+        FILE.write_text(reference_text.with_generated(text, name, part), "utf-8")
+        return
+    assert reference_text.generated(text, name) == part, f"{WRITE}=1 writes it anew"
+
+
+def test_the_reference() -> None:
+    text = reference_text.reference()
+    if os.environ.get(WRITE):
+        REFERENCE.write_text(text, "utf-8")
+        return
+    assert REFERENCE.read_text("utf-8") == text, f"{WRITE}=1 writes it anew"
+
+
+def test_the_exit_codes_of_readme_are_those_of_the_commands() -> None:
+    section = FILE.read_text("utf-8").split("## Exit codes")[1].split("\n## ")[0]
+    assert {
+        int(code) for code in re.findall(r"^\| (\d+) \|", section, re.MULTILINE)
+    } == reference_text.exit_codes()
+
+
+def test_every_command_of_the_group_is_in_the_table() -> None:
+    table = reference_text.commands_table()
+    assert [name for name in COMMANDS if f"| `{name}" not in table] == []
+
+
+def test_the_commands_that_readme_names_exist() -> None:
+    for word in re.findall(r"hermes-dbtools (\w+)", FILE.read_text("utf-8")):
+        assert word in COMMANDS, word
 
 
 def test_no_placeholder_is_left() -> None:
-    assert not re.search(r"^(SESSION|CATALOGUE|SPEED)$|TODO", README, re.MULTILINE)
+    assert not re.search(r"^(SESSION|CATALOGUE|SPEED)$|TODO", FILE.read_text("utf-8"), re.MULTILINE)
