@@ -159,7 +159,7 @@ def test_no_command_prints_what_people_wrote(
     assert mark(path, SPARED.get(damage.code, frozenset())) > 30
     _run(path, case.get("damage", "SELECT 1").replace("{home}", str(home)))
     database = str(path)
-    assert damage.code in says("scan", database, *(["--deep"] if damage.deep else []))
+    assert damage.code in says("scan", database, *(["--deep"] if damage.deep or case.get("deep") else []))
     plan = str(tmp_path / "plan.json")
     chosen = [f"--choose={damage.slug}={answer}" for answer in damage.answers]
     silent = [
