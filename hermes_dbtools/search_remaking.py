@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import apsw
 
 from . import queries, search_index
-from .model import RolledBack, SearchWork, Step
+from .model import CouldNotLook, RolledBack, SearchWork, Step
 from .queries import quote
 from .search_check import check
 from .search_decision import NO_MARK, IndexUpkeep, decide
@@ -202,4 +202,7 @@ def _mend(connection: apsw.Connection, name: str) -> bool:
             search_index.end_change(connection, mine)
     except apsw.Error:
         return False  # what is in it stands in the way of what is missing
-    return not check(connection, index).problem
+    try:
+        return not check(connection, index).problem
+    except CouldNotLook:
+        return False  # without room to compare the entries, a new index is the safe answer

@@ -29,7 +29,7 @@ be held against its text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -52,6 +52,14 @@ def _find(context: ScanContext) -> Iterable[Finding]:
         if not broken and any(place.index is not None for place in places):
             raise NeedsDeep
         return
+    try:
+        yield from _compared(context, places)
+    except CouldNotLook:
+        if not broken:
+            raise  # without room for the comparison, the pages found damaged are still said
+
+
+def _compared(context: ScanContext, places: Iterable[Place]) -> Iterator[Finding]:
     for place in places:
         if place.index is not None and _to_be_compared(context, place):
             checked = check(context.connection, place.index)
