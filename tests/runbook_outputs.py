@@ -37,7 +37,7 @@ SHELL_LETTERS = frozenset("|&;<>$`*?")
 VARIES: Sequence[tuple[str, str]] = (
     (r"\d{8}T\d{6}Z(-[0-9a-f]{8})?", "RECEIPT"),
     (r"\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?Z?", "MOMENT"),
-    (r"\b[0-9a-f]{40,64}\b", "DIGEST"),
+    (r"\b([0-9a-f]{16}|[0-9a-f]{40,64})\b", "DIGEST"),
     (r"\b\d+\.\d+ s\b", "SECONDS"),
     (r"\b\d[\d,]*(\.\d+)? [KMGT]?B\b", "SIZE"),
     (r"\b\d[\d,]* bytes\b", "SIZE"),

@@ -12,8 +12,10 @@ from pathlib import Path
 import click
 import pytest
 
-from hermes_dbtools.cli import cli
+from hermes_dbtools import catalogue
+from hermes_dbtools.cli import COMMANDS, cli
 from hermes_dbtools.damage import REGISTRY
+from hermes_dbtools.model import Severity
 from tests.runbook_homes import home
 from tests.runbook_outputs import WRITE, Command, Place, Session, alike, commands, normal, rewritten
 from tests.running import CHECKOUT
@@ -21,10 +23,11 @@ from tests.running import CHECKOUT
 RUNBOOKS = CHECKOUT / "runbooks"
 PATHS = sorted(file.relative_to(RUNBOOKS).with_suffix("").as_posix() for file in RUNBOOKS.rglob("*.md"))
 INLINE = re.compile(r"`(hermes-dbtools(?: [^`]+)?)`")
-STANDS_FOR = re.compile(r"[A-Z]+(=[A-Z]+)?$|.*<\w+>|…")
+STANDS_FOR = re.compile(r"[A-Z]+(=[A-Z]+)?$|.*<\w+>|…|\[")
 """A word for which the reader puts another one."""
 
 SLUGS = {damage.slug for damage in REGISTRY}
+PROCEDURES = {slug for slug, _title in catalogue.procedures()}
 
 
 def text_of(path: str) -> str:
@@ -71,7 +74,8 @@ def try_inline(text: str, place: Place) -> None:
 @pytest.mark.parametrize("path", PATHS)
 def test_the_commands_within_sentences_are_understood(path: str) -> None:
     for words in inline(text_of(path)):
-        understood(words[1:])
+        if not STANDS_FOR.match(words[1]) and "[OPTIONS]" not in words:
+            understood(words[1:])
 
 
 def understood(words: list[str]) -> None:
@@ -95,12 +99,39 @@ def test_what_a_runbook_names_exists(path: str) -> None:
     for code in re.findall(r"HDB\d{3}", text):
         assert any(damage.code == code for damage in REGISTRY), code
     for slug in re.findall(r"hermes-dbtools (?:runbook|checks) ([a-z][a-z-]+)", text):
-        assert slug in SLUGS, slug
+        assert slug in SLUGS | PROCEDURES, slug
     for slug, answer in re.findall(r"--choose ([a-z-]+)=([a-z-]+)", text):
         (damage,) = [damage for damage in REGISTRY if damage.slug == slug]
         assert answer in damage.answers
     for target in re.findall(r"\]\(([^)#]+)", text):
         assert (RUNBOOKS / path).parent.joinpath(target).exists(), target
+
+
+def test_first_response_leads_to_every_error_and_to_every_procedure() -> None:
+    text = text_of("first-response")
+    table = text.partition("## Symptoms")[2].partition("## Stop")[0]
+    named = set(re.findall(r"`([a-z]+(?:-[a-z]+)+)`", table))
+    assert named <= SLUGS
+    errors = {damage.slug for damage in REGISTRY if damage.severity is Severity.ERROR}
+    assert errors - named == set()
+    rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| ")][2:]
+    assert all(len(row) == 3 for row in rows)
+    assert {re.findall(r"`(\w+)", row[2])[0] for row in rows} <= set(COMMANDS)
+    tree = set(re.findall(r"-> runbook ([a-z-]+)", text))
+    assert tree <= SLUGS | PROCEDURES
+    others = {"first-response", "reference", "ci-on-fixtures", "many-hosts"}
+    assert PROCEDURES - others <= tree
+
+
+@pytest.mark.parametrize("path", [path for path in PATHS if path != "reference"])
+def test_a_runbook_has_steps_and_says_how_to_undo(path: str) -> None:
+    text = text_of(path)
+    assert re.search(r"^1\. ", text, re.MULTILINE)
+    assert re.search(r"^ *\$ ", text, re.MULTILINE)
+    changes = re.search(
+        r"^ *\$ .*(--apply|sqlite3 \S*state\.db .*(UPDATE|DELETE|DROP|PRAGMA j))", text, re.MULTILINE
+    )
+    assert not changes or re.search(r"^## Undo$", text, re.MULTILINE)
 
 
 BOOK = """# One
