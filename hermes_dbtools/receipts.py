@@ -102,7 +102,9 @@ def read_all(home: Home) -> tuple[Receipt, ...]:
     found = (read(folder) for folder in sorted(root.iterdir()) if (folder / RECEIPT).is_file())
     name = path_text(home.database.name)
     own = (receipt for receipt in found if PurePath(receipt.database).name == name)
-    return tuple(sorted(own, key=lambda receipt: receipt.created_at))  # two of one second have names in any order
+    return tuple(
+        sorted(own, key=lambda receipt: receipt.created_at)
+    )  # two of one second have names in any order
 
 
 def read(folder: Path) -> Receipt:

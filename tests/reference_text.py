@@ -46,8 +46,10 @@ def reference() -> str:
     """Every command with its options and exit codes, as Markdown."""
     parts = [
         "# Reference: commands, options, exit codes\n",
-        "Made from the commands themselves; `hermes-dbtools COMMAND --help` says the same. Every command also takes `--color`\n"
-        "(`auto`, `always` or `never`: colours in tables; `auto` is on a terminal, unless `NO_COLOR` is set) and `--help`.\n",
+        (
+            "Made from the commands themselves; `hermes-dbtools COMMAND --help` says the same. Every command also takes `--color`\n"
+            "(`auto`, `always` or `never`: colours in tables; `auto` is on a terminal, unless `NO_COLOR` is set) and `--help`.\n"
+        ),
     ]
     for name, command, context in commands():
         parts.append(f"## {name}\n")

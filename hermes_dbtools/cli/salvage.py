@@ -20,9 +20,10 @@ CODES = {
 @click.argument("output", metavar="OUTPUT")
 @format_option
 def command(source: str, output: str, format_: str) -> None:
-    """Get the rows out of a damaged file into a new store of the same shape.
+    """Get the rows out of a damaged file into a new store.
 
-    SOURCE is a state.db or a Hermes home; it is copied and never opened. OUTPUT must not be there yet.
+    SOURCE is a state.db or a Hermes home; it is copied and never opened. OUTPUT must not be there yet; it gets the
+    shape of SOURCE.
     """
     from .. import documents, engine
     from ..report import salvage as report
