@@ -13,7 +13,7 @@ from .options import READ_CODES, colour, epilog, write
 @click.command("runbook", epilog=epilog(READ_CODES, "hermes-dbtools runbook first-response"))
 @click.argument("slug", required=False, metavar="[SLUG]", shell_complete=completing.runbooks)
 def command(slug: str | None) -> None:
-    """Print what to do, step by step, about one kind of damage or in one situation.
+    """Print what to do, step by step, about a damage or in a situation.
 
     SLUG is a damage class (its slug or code) or a procedure; without it, all are listed. `first-response` leads from what
     is seen to what is to be done. On a terminal it is shown page by page.
