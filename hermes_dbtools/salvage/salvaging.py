@@ -150,8 +150,8 @@ def _rows(connection: apsw.Connection, store: Store, progress: Progress) -> tupl
     readable = skeleton.give_schema(copy, header, store.pages, store.schema.objects)
     with building.attached(connection, copy if readable else None) as reader:
         carrier = Carrier(connection, store.pages, header, reader)
-        for one in store.mapped:
-            progress(f"rows of {one.form.name}")
+        for number, one in enumerate(store.mapped):
+            progress(f"tables: {number} of {len(store.mapped)} ({one.form.name})")
             one.carried = _carry(carrier, one, store.shape)
         if not any(one.carried.rows for one in store.mapped):
             raise CouldNotLook(f"{shown(store.source.state.path)}: no row can be read; nothing was made")
