@@ -115,7 +115,9 @@ class Survey:
         """The rows of an index that is usable."""
         if place.name not in self._contents:
             assert place.index is not None
-            self._contents[place.name] = _content(context.connection, place.index, self.marks(context))
+            self._contents[place.name] = _content(
+                context.connection, place.index, self.marks(context), trust_indexes=context.trust_indexes
+            )
         return self._contents[place.name]
 
     def counted(self, place: Place) -> Content | None:
@@ -204,13 +206,17 @@ def _unreadable(connection: apsw.Connection, index: SearchIndex) -> str:
         return f"{index.name}: {error}"
 
 
-def _content(connection: apsw.Connection, index: SearchIndex, marks: Mapping[str, int]) -> Content:
+def _content(
+    connection: apsw.Connection, index: SearchIndex, marks: Mapping[str, int], *, trust_indexes: bool
+) -> Content:
     progress, high_water = gap_of(index, marks)
     bindings = {"progress": progress, "high_water": high_water}
     filled, view = names(index), index.reads_view
-    missing, gaps = _ranges(
-        rows(connection, "missing_rows" if view else "missing_messages", bindings, filled)
-    )
+    missing = 0
+    gaps: tuple[Gap, ...] = ()
+    if run(connection, "absent" if trust_indexes else "absent_unindexed", bindings, filled)[0][0]:
+        block = "missing_rows" if view else "missing_messages"
+        missing, gaps = _ranges(rows(connection, block, bindings, filled))
     indexed = int(run(connection, "entry_total", parts=filled)[0][0])
     left = 0
     left_gaps: tuple[Gap, ...] = ()

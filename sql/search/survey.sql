@@ -9,6 +9,20 @@ SELECT key, CAST(value AS INTEGER)
  WHERE key IN (SELECT value FROM json_each(:keys))
  ORDER BY key;
 
+-- name: absent
+-- How many messages have no entry in an index, those apart that a refill in progress will bring: 0 says that none is missing.
+SELECT COUNT(*)
+  FROM messages AS m
+ WHERE NOT (m.id > :progress AND m.id <= :high_water)
+   AND NOT EXISTS (SELECT 1 FROM {docsize} AS d WHERE d.id = m.id);
+
+-- name: absent_unindexed
+-- The same by the table alone: an index of messages may hide rows.
+SELECT COUNT(*)
+  FROM messages AS m NOT INDEXED
+ WHERE NOT (m.id > :progress AND m.id <= :high_water)
+   AND NOT EXISTS (SELECT 1 FROM {docsize} AS d WHERE d.id = m.id);
+
 -- name: missing_messages
 -- A message that is not in an index of messages: its id, and whether an indexed one lies between it and the missing one before.
 SELECT n.id, n.before IS NULL OR EXISTS (SELECT 1 FROM {docsize} AS d WHERE d.id > n.before AND d.id < n.id)
