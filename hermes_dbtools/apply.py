@@ -97,7 +97,7 @@ def apply_plan(home: Home, plan: Plan, options: ApplyOptions | None = None) -> R
             status: str = receipt.status
             with contextlib.suppress(ToolError, apsw.Error, OSError):
                 status = settle.give_up(home, folder, state)
-            if status == "committed":
+            if status == "committed" and isinstance(error, Exception):
                 raise files_back.Unfinished(
                     f"receipt {receipt.id}: the rows are repaired, but then: {error.__cause__ or error}; "
                     "mend that and run hermes-dbtools repair --apply again"

@@ -83,9 +83,10 @@ def purge_of(home: Home, max_rows: int | None = None) -> Plan:
     return plan_of(home, choose={"orphaned-messages": "purge"}, allow_lossy=True, max_rows=max_rows)
 
 
-def repair(home: Home, plan: Plan | None = None, **options: Any) -> Receipt:
-    """Apply a plan, that of a fresh scan by default."""
-    return apply_plan(home, plan_of(home) if plan is None else plan, ApplyOptions(now=NOW, **options))
+def repair(home: Home, plan: Plan | None = None, *, later: float = 0, **options: Any) -> Receipt:
+    """Apply a plan, that of a fresh scan by default; `later` by so many seconds."""
+    plan = plan_of(home) if plan is None else plan
+    return apply_plan(home, plan, ApplyOptions(now=NOW + later, **options))
 
 
 def take_back(home: Home, receipt_id: str | None = None) -> Receipt:
