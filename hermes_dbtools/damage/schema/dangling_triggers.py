@@ -22,14 +22,16 @@ Safety
 Exact, and only while nobody else has the file open. The engine itself says what cannot be compiled, each trigger by itself,
 on an empty copy of the tables in memory. A trigger that lacks a function is only dropped when chosen, for the program that
 made it may bring the function along; so is one that lacks a column. A trigger of an index whose tokenizer is missing is
-unavailable-tokenizer.
+unavailable-tokenizer, one of an index of which tables are left search-shadow-leftovers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...known import SEARCH_TABLES
 from ...model import Finding, Remedy, Safety, Severity, Statement
+from ...search_layouts import parts, wanted
 from .._declare import ScanContext, declare
 from ._stand_in import Dangling, dangling_triggers
 
@@ -41,7 +43,20 @@ WORDS = {"missing-table": "table", "missing-function": "function", "missing-colu
 def _find(context: ScanContext) -> Iterator[Finding]:
     refused = HELD if context.file.holders.held else None
     for dangling in dangling_triggers(context.connection, context.shape):
-        yield _finding(dangling, refused)
+        if not _of_an_index_to_be_made_anew(context, dangling):
+            yield _finding(dangling, refused)
+
+
+def _of_an_index_to_be_made_anew(context: ScanContext, dangling: Dangling) -> bool:
+    """Whether it feeds a search index of which tables are left: with that index, made anew, it works again (HDB803)."""
+    if dangling.kind != "missing-table" or dangling.lacks not in SEARCH_TABLES:
+        return False
+    index = wanted(context.shape, dangling.lacks).index
+    return (
+        bool(parts(context.shape, dangling.lacks))
+        and index is not None
+        and context.connection.fts5_tokenizer_available(index.tokenizer)
+    )
 
 
 def _finding(dangling: Dangling, refused: str | None) -> Finding:
