@@ -47,7 +47,8 @@ def reference() -> str:
     parts = [
         "# Reference: commands, options, exit codes\n",
         (
-            "Made from the commands themselves; `hermes-dbtools COMMAND --help` says the same. Every command also takes `--color`\n"
+            "Made from the commands themselves; `hermes-dbtools COMMAND --help` says the same."
+            " Every command also takes `--color`\n"
             "(`auto`, `always` or `never`: colours in tables; `auto` is on a terminal, unless `NO_COLOR` is set) and `--help`.\n"
         ),
     ]

@@ -17,7 +17,9 @@ SLUGS = ("session-counter-drift", "missing-parent-session")
 
 
 @pytest.mark.parametrize("order", [SLUGS, SLUGS[::-1]], ids=" ".join)
-def test_of_two_repairs_of_one_second_the_later_is_undone_first(tmp_path: Path, order: tuple[str, ...]) -> None:
+def test_of_two_repairs_of_one_second_the_later_is_undone_first(
+    tmp_path: Path, order: tuple[str, ...]
+) -> None:
     home = resolve(make_fixture(tmp_path / "state.db", damage=order))
     made = []
     for number, slug in enumerate(order):

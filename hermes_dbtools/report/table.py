@@ -331,7 +331,11 @@ def _files_text(steps: Sequence[Step]) -> str:
     back = sum(len(step.files) for step in steps)
     away = [file for step in steps for file in step.trash]
     parts = [f"{counted(back, 'file')} put back" if back else ""]
-    parts += [f"{counted(len(away), 'file')} moved away, {size_text(sum(file.size for file in away))}" if away else ""]
+    parts += [
+        f"{counted(len(away), 'file')} moved away, {size_text(sum(file.size for file in away))}"
+        if away
+        else ""
+    ]
     return " · ".join(part for part in parts if part)
 
 

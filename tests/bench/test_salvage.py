@@ -73,7 +73,9 @@ def test_a_salvage_costs_three_table_copies_at_most(
     assert done.code == 1
     report = json.loads(done.out)
     (messages,) = [table for table in report["tables"] if table["name"] == "messages"]
-    assert messages["rows"] + messages["lost"] == MESSAGES, "each index lacks entries; two of them name every row"
+    assert messages["rows"] + messages["lost"] == MESSAGES, (
+        "each index lacks entries; two of them name every row"
+    )
     figure(
         f"salvage of {damaged.stat().st_size / 1e9:.2f} GB with {len(bad):,} of {pages:,} pages bad: {done.seconds:.1f} s,"
         f" {messages['lost']:,} messages lost; a copy of the healthy tables with search {copied.seconds:.1f} s"
