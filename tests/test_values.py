@@ -98,7 +98,11 @@ def test_every_bad_value_at_once_gives_every_finding_and_one_plan_mends_them(
     after = look(path)
     planned = {(step.code, step.key) for step in plan.steps}
     assert not planned & {(f.code, f.key) for result in after.results for f in result.findings}
-    assert make_plan(after, LEAVE).steps == ()
+    left = make_plan(after, LEAVE)
+    assert {step.key for step in left.steps} == {"idx_sessions_title_unique"}, "titles are unique again"
+    second = apply_plan(home, left, ApplyOptions(now=NOW + 1))
+    assert make_plan(look(path), LEAVE).steps == ()
+    undo(home, second, UndoOptions(now=NOW + 1))
     undo(home, receipt, UndoOptions(now=NOW))
     assert digest(path) == before
 

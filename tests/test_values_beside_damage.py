@@ -27,7 +27,7 @@ TABLES = {
     "gateway_routing": "session_key",
 }
 """Tables that get a row of each kind of bad value, with the column that is kept apart."""
-UNWRITABLE = {"HDB805": ("messages",), "HDB502": ("messages",)}
+UNWRITABLE = {"HDB805": ("messages",), "HDB502": ("messages",), "HDB107": ("messages",)}
 """Where no message can be written, or where writing one mends the damage."""
 
 
