@@ -246,7 +246,7 @@ LOST, CHILD = "20260604_102640_000000", "20260604_110640_000000"
 
 EXAMPLES: Mapping[str, Example] = {
     "README#demo": Example(damage=(), also=_demo),
-    "README#fixtures": Example(damage=(), also=lambda place: (place.folder / "state.db").unlink()),
+    "README#fixtures": Example(damage=(), also=lambda place: (place.folder / "fixtures").mkdir()),
     "first-response": Example(damage=FAILING, also=_logs("agent.log", LOST, CHILD)),
     "reference": Example(damage=()),
     "procedures/foreign_key_failure": Example(damage=FAILING, also=_logs("agent.log", LOST, CHILD)),
