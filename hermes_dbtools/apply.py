@@ -35,7 +35,7 @@ from . import (
     violations,
 )
 from .damage import PLANNERS
-from .damage._declare import Planners, ScanContext
+from .damage._declare import IDLE_SECONDS, Planners, ScanContext
 from .home import Home
 from .model import Plan, Receipt, Refused, RolledBack, Step, ToolError
 from .plan import totals
@@ -228,6 +228,7 @@ def _in_transaction(
         Gate(),
         options.now,
         trust_indexes=False,
+        idle=IDLE_SECONDS if plan.idle is None else plan.idle,
     )
     return run_plan(
         context,

@@ -88,6 +88,7 @@ class PlanDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     choices: dict[str, str] = {}
     allow_lossy: bool = False
     max_rows: int = 0
+    idle: float | None = None
 
 
 def plain(value: object) -> Any:
@@ -174,6 +175,7 @@ def plan_document(plan: Plan, totals: Mapping[str, int], planners: Planners = PL
         "choices": dict(plan.choices),
         "allow_lossy": plan.allow_lossy,
         "max_rows": plan.max_rows,
+        **({} if plan.idle is None else {"idle": plan.idle}),
     }
 
 
@@ -200,6 +202,7 @@ def decode_plan(content: bytes, where: str, *, applied: bool = False) -> Plan:
             document.choices,
             document.allow_lossy,
             document.max_rows,
+            document.idle,
         )
     except (msgspec.MsgspecError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(f"{where}: not a plan: {error}") from None

@@ -338,7 +338,8 @@ class SkippedActive(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True):
     """The ordered steps that would mend one database, and all that is left alone.
 
-    `fingerprint` covers the planned findings; `apply` finds them again and refuses when it differs.
+    `fingerprint` covers the planned findings; `apply` finds them again and refuses when it differs. `idle` are the seconds
+    without activity after which an open session counts as never ended, None for the default.
     """
 
     database: str
@@ -349,6 +350,7 @@ class Plan(msgspec.Struct, frozen=True):
     choices: Mapping[str, str]
     allow_lossy: bool
     max_rows: int
+    idle: float | None = None
 
 
 class Receipt(msgspec.Struct, frozen=True):

@@ -36,11 +36,15 @@ FIRST = ("HDB001", "HDB002", "HDB003")
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """What the operator allows: answers by slug, data loss, and rows removed (None: the default limit)."""
+    """What the operator allows: answers by slug, data loss, and rows removed (None: the default limit).
+
+    `idle` is that of the scan the findings come from, None for the default.
+    """
 
     choices: Mapping[str, str] = field(default_factory=dict)
     allow_lossy: bool = False
     max_rows: int | None = None
+    idle: float | None = None
 
 
 def make_plan(report: DatabaseReport, options: PlanOptions | None = None) -> Plan:
@@ -81,6 +85,7 @@ def make_plan(report: DatabaseReport, options: PlanOptions | None = None) -> Pla
         choices=dict(options.choices),
         allow_lossy=options.allow_lossy,
         max_rows=DEFAULT_MAX_ROWS if options.max_rows is None else options.max_rows,
+        idle=options.idle,
     )
 
 

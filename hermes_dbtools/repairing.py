@@ -8,6 +8,7 @@ from pathlib import Path
 
 from . import apply, database, documents, lock_estimate, preflight, receipts, settle
 from .damage import REGISTRY
+from .damage._declare import IDLE_SECONDS
 from .home import Home
 from .model import Active, CouldNotLook, DatabaseReport, Plan, Receipt, Refused, Severity, UsageError
 from .plan import PlanOptions, make_plan
@@ -27,6 +28,7 @@ class Request:
     allow_lossy: bool = False
     max_rows: int | None = None
     plan_file: str | None = None
+    idle: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,9 @@ def prepare(request: Request, progress: Callable[[str], None]) -> Prepared:
     report = _scan(request, progress)
     if report.error:
         raise CouldNotLook(report.error)
-    plan = saved or make_plan(report, PlanOptions(choices, request.allow_lossy, request.max_rows))
+    plan = saved or make_plan(
+        report, PlanOptions(choices, request.allow_lossy, request.max_rows, request.idle)
+    )
     state = database.examine(request.home.database)
     if saved is not None:
         preflight.refuse_wrong_file(saved, state)
@@ -110,7 +114,13 @@ def rehearse(request: Request, prepared: Prepared, options: apply.ApplyOptions) 
 
 
 def _scan(request: Request, progress: Callable[[str], None]) -> DatabaseReport:
-    options = ScanOptions(select=request.select, ignore=request.ignore, limit=None, fail_on=request.fail_on)
+    options = ScanOptions(
+        select=request.select,
+        ignore=request.ignore,
+        limit=None,
+        fail_on=request.fail_on,
+        idle=IDLE_SECONDS if request.idle is None else request.idle,
+    )
     (report,) = scan((str(request.home.database),), options, progress).databases
     return report
 

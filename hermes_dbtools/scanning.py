@@ -18,7 +18,7 @@ import msgspec
 from . import database, guard
 from . import home as homes
 from .damage import REGISTRY
-from .damage._declare import Damage, NeedsDeep, NotApplicable, ScanContext, whole
+from .damage._declare import IDLE_SECONDS, Damage, NeedsDeep, NotApplicable, ScanContext, whole
 from .model import (
     CouldNotLook,
     DatabaseReport,
@@ -53,7 +53,10 @@ Target = str | bytes | Path | None
 
 @dataclass(frozen=True, slots=True)
 class ScanOptions:
-    """How to scan. `now` is epoch seconds; `limit` caps the findings kept per class, never the counts."""
+    """How to scan. `now` is epoch seconds; `limit` caps the findings kept per class, never the counts.
+
+    `idle` are the seconds without activity after which an open session counts as never ended.
+    """
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -62,6 +65,7 @@ class ScanOptions:
     limit: int | None = 1000
     fail_on: Severity | None = Severity.WARNING
     now: float = field(default_factory=time.time)
+    idle: float = IDLE_SECONDS
     registry: tuple[Damage, ...] = REGISTRY
 
 
@@ -175,6 +179,7 @@ def _look(
         options.now,
         options.deep,
         trust_indexes=not options.deep,
+        idle=options.idle,
     )
     results = (*on_disk, *_stage_results("structure", context, options, chosen, progress))
     if not gate.indexes:

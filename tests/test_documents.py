@@ -89,6 +89,7 @@ def plans(draw: st.DrawFn) -> Plan:
         choices=draw(st.dictionaries(texts, texts, max_size=2)),
         allow_lossy=draw(st.booleans()),
         max_rows=draw(st.integers(0, 2**40)),
+        idle=draw(st.none() | st.floats(1, 1e9)),
     )
 
 

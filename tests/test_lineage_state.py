@@ -22,6 +22,7 @@ from hermes_dbtools.plan import PlanOptions, make_plan
 from hermes_dbtools.report.table import plan_text
 from tests.looking import brief, findings
 from tests.repairs import look, new_home
+from tests.running import tool
 from tests.shapes.make import SHAPES, execute, fill, make
 
 CLASSES = tuple(
@@ -148,3 +149,28 @@ def test_no_evidence_holds_what_identifies_a_person(tmp_path: Path) -> None:
     told = json.dumps([[one.key, one.message, dict(one.evidence)] for one in found]) + repr(steps)
     assert steps
     assert not [secret for secret in secrets if secret in told]
+
+
+def test_the_operator_says_how_long_idle_is(tmp_path: Path) -> None:
+    path = make(tmp_path / "state.db", "22")
+    fill(path)
+    open_one, day = "20260528_222640_d4735e", 86_400
+    for table, column, key in (("sessions", "started_at", "id"), ("messages", "timestamp", "session_id")):
+        execute(path, f"UPDATE {table} SET {column} = {column} - {10 * day} WHERE {key} = '{open_one}'")
+    select = ("scan", path, "--select", "never-ended-sessions", "--format", "json")
+
+    def found(*more: str) -> list[tuple[str, int]]:
+        (database,) = json.loads(tool(*select, *more).out)["databases"]
+        findings = [finding for result in database["results"] for finding in result["findings"]]
+        return [(finding["key"], finding["evidence"]["idle_days"]) for finding in findings]
+
+    assert found() == []
+    assert found("--idle", "30") == []
+    assert found("--idle", "9") == [(open_one, 10)]
+    close = ("repair", path, "--select", "never-ended-sessions", "--choose", "never-ended-sessions=close")
+    saved = tmp_path / "plan.json"
+    assert tool(*close, "--idle", "9", "--save-plan", str(saved)).code == 0
+    assert tool("repair", path, "--plan", str(saved), "--idle", "9").code == 2
+    applied = tool("repair", path, "--plan", str(saved), "--apply", "--yes")
+    assert applied.code == 0, applied.err
+    assert found("--idle", "9") == []

@@ -84,6 +84,21 @@ def selection(function: F) -> F:
     )(function)
 
 
+def idle_option(function: F) -> F:
+    """--idle."""
+    return click.option(
+        "--idle",
+        type=click.IntRange(min=1),
+        metavar="DAYS",
+        help="After how long without activity an open session counts as never ended.  [default: 30]",
+    )(function)
+
+
+def seconds_of(days: int | None) -> float | None:
+    """Days as seconds; None where nothing was said."""
+    return None if days is None else days * 86_400.0
+
+
 def severity(fail_on: str) -> Severity | None:
     """The lowest severity that counts, None for `never`."""
     from ..model import Severity

@@ -17,8 +17,10 @@ from .options import (
     format_option,
     hint,
     home_option,
+    idle_option,
     needs_yes,
     say,
+    seconds_of,
     selection,
     severity,
     writable,
@@ -65,6 +67,7 @@ NOT_REPEATED = ("apply_", "yes", "rehearse", "save_plan", "format_", "verbose", 
 @click.option(
     "--plan", "plan_file", metavar="FILE", help="Use this saved plan; it must still fit the database."
 )
+@idle_option
 @format_option
 @click.option("--verbose", is_flag=True, help="List every step and everything skipped.")
 @click.pass_context
@@ -86,6 +89,7 @@ def command(
     rehearse: bool,
     save_plan: str | None,
     plan_file: str | None,
+    idle: int | None,
     format_: str,
     verbose: bool,
 ) -> None:
@@ -110,6 +114,7 @@ def command(
         allow_lossy=allow_lossy,
         max_rows=max_rows,
         plan_file=plan_file,
+        idle=seconds_of(idle),
     )
     options = ApplyOptions(online=online, backup=not no_backup, verify=verify)
     if apply_:
@@ -149,7 +154,9 @@ def _refuse_contradictions(
         raise click.UsageError("--apply or --rehearse, not both", ctx)
     if plan_file is not None and (
         said := [
-            name for name in ("choose", "allow_lossy", "max_rows", "select", "ignore") if ctx.params[name]
+            name
+            for name in ("choose", "allow_lossy", "max_rows", "select", "ignore", "idle")
+            if ctx.params[name]
         ]
     ):
         option = said[0].replace("_", "-")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from .options import (
@@ -10,6 +12,8 @@ from .options import (
     epilog,
     formats,
     home_option,
+    idle_option,
+    seconds_of,
     selection,
     severity,
     writable,
@@ -28,6 +32,7 @@ DOCUMENTS = (
 @home_option
 @click.option("--all-profiles", is_flag=True, help="Also every named profile of the home.")
 @selection
+@idle_option
 @click.option(
     "--deep", is_flag=True, help="Also the slow checks: rows are read without indexes, images are decoded."
 )
@@ -66,6 +71,7 @@ def command(
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     fail_on: str,
+    idle: int | None,
     deep: bool,
     pause_writers: bool,
     jobs: int,
@@ -94,6 +100,8 @@ def command(
     options = ScanOptions(
         select=select, ignore=ignore, deep=deep, pause_writers=pause_writers, fail_on=severity(fail_on)
     )
+    if (seconds := seconds_of(idle)) is not None:
+        options = replace(options, idle=seconds)
     targets = scan_targets(databases, home, all_profiles=all_profiles)
     request = Request(targets, options, jobs, baseline, update_baseline, host)
     with Progress() as progress:

@@ -21,6 +21,9 @@ from ..sweep import Sweep
 
 HEADINGS = ("What it means", "Why it happens", "Repair", "Safety")
 
+IDLE_SECONDS = 30 * 86_400.0
+"""How long an open session may lie unused before it counts as never ended, unless the operator says otherwise."""
+
 Stage = Literal["file", "structure", "rows"]
 
 
@@ -37,7 +40,7 @@ class NeedsDeep(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ScanContext:
-    """Everything a damage class may look at. `now` is epoch seconds.
+    """Everything a damage class may look at. `now` is epoch seconds, `idle` seconds.
 
     `trust_indexes` is false inside `apply`: a stale index can hide rows, so the variants without one are used there.
     """
@@ -53,6 +56,7 @@ class ScanContext:
     live: Mapping[Value, LiveSession] = field(default_factory=dict)
     sweep: Sweep = field(default_factory=Sweep)
     search: Survey = field(default_factory=Survey)
+    idle: float = IDLE_SECONDS
 
     def has(self, need: str) -> bool:
         """Whether the file has this object and it may be relied on."""

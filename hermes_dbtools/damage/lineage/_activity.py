@@ -7,10 +7,7 @@ machine that was switched off for months accuses none of the sessions that were 
 from __future__ import annotations
 
 from .._declare import ScanContext
-from ._times import DAY, moment
-
-IDLE = 30 * DAY
-"""Seconds without activity after which an open session counts as never ended (`--idle` of the catalogue)."""
+from ._times import moment
 
 
 def idle_since(context: ScanContext) -> float | None:
@@ -20,5 +17,5 @@ def idle_since(context: ScanContext) -> float | None:
     """
     for (newest,) in context.rows("lineage/activity", "newest", {"now": context.now}):
         at = moment(newest)
-        return None if at is None else at - IDLE
+        return None if at is None else at - context.idle
     return None

@@ -2,8 +2,8 @@
 
 What it means
 -------------
-The session is open, without any message or other activity for 30 days before the file was last used. It is harmless, but
-upstream's sweeps and prunes take ended sessions only, so such rows and their messages stay for ever; in public reports
+The session is open, without any message or other activity for 30 days (or as many as `--idle` says) before the file was last
+used. It is harmless, but upstream's sweeps and prunes take ended sessions only, so such rows and their messages stay for ever; in public reports
 from 29 % up to nearly all sessions of a store were open.
 
 Why it happens
@@ -58,7 +58,7 @@ def _find(context: ScanContext) -> Iterator[Finding]:
         if session_id in named:
             continue
         last = max(at for at in (started, written, active) if at is not None)
-        days = int((before - last) // DAY) + 30
+        days = int((before + context.idle - last) // DAY)
         yield DAMAGE.finding(
             table="sessions",
             key=session_id,
