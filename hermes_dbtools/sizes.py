@@ -28,6 +28,11 @@ def counted(count: int, one: str, several: str = "") -> str:
     return f"{count:,} {one if count == 1 else several or one + 's'}"
 
 
+def search_text(layout: str) -> str:
+    """What kind of search a file has."""
+    return "no search index" if layout == "none" else f"{layout} search"
+
+
 def moment_text(seconds: float) -> str:
     """Epoch seconds as UTC date and time."""
     return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(seconds))

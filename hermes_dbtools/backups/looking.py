@@ -16,7 +16,7 @@ from ..database import FileState, Reading
 from ..model import CouldNotLook, Refused
 from ..shape import read_shape
 from ..shown import shown
-from ..sizes import path_text
+from ..sizes import path_text, search_text
 from ..verification import tables, whole_file
 from . import folding, room, shelf
 from .documents import Facts, Kept
@@ -153,7 +153,7 @@ def notes(state: FileState, known: Kept | None, backup: Looked, now: Looked | Fa
 def _shape(read: Looked) -> str:
     number = read.facts.schema_version
     words = [
-        f"schema {'unknown' if number is None else number}, {read.facts.search_layout} search",
+        f"schema {'unknown' if number is None else number}, {search_text(read.facts.search_layout)}",
         *read.features,
     ]
     return " · ".join(words)

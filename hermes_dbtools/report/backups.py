@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tabulate import tabulate
 
 from ..shown import one_line, shell_word
-from ..sizes import moment_text, size_text
+from ..sizes import moment_text, search_text, size_text
 
 if TYPE_CHECKING:
     from ..backups.documents import BackupDocument, BackupsDocument, Facts, Kept, RestoreDocument
@@ -109,7 +109,7 @@ def _row(facts: Facts) -> list[str]:
     return [
         one_line(facts.path),
         size_text(facts.size),
-        f"{version}, {facts.search_layout} search",
+        f"{version}, {search_text(facts.search_layout)}",
         _number(facts.sessions),
         _number(facts.messages),
     ]

@@ -11,7 +11,7 @@ import msgspec
 from tabulate import tabulate
 
 from ..shown import one_line, shell_word
-from ..sizes import short, size_text
+from ..sizes import search_text, short, size_text
 
 if TYPE_CHECKING:
     from ..comparing.model import Comparison, RowName, Side, TableComparison
@@ -72,7 +72,7 @@ def _side(side: Side) -> str:
     number = side.shape.schema_version
     known = "" if side.shape.known else " (newer than known)"
     parts = [
-        f"schema {'unknown' if number is None else number}, {side.shape.search_layout} search{known}",
+        f"schema {'unknown' if number is None else number}, {search_text(side.shape.search_layout)}{known}",
         size_text(side.size),
         one_line(side.path),
     ]

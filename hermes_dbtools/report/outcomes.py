@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..model import DatabaseReport, Finding, Result
 from ..report_document import DatabaseDocument, FindingDocument, ResultDocument
 from ..shown import one_line
-from ..sizes import size_text
+from ..sizes import search_text, size_text
 
 
 class Outcome(NamedTuple):
@@ -79,7 +79,7 @@ def file_text(database: DatabaseReport | DatabaseDocument) -> str:
         number = database.shape.schema_version
         known = "" if database.shape.known else " (newer than known: report only)"
         parts.append(
-            f"schema {'unknown' if number is None else number}, {database.shape.search_layout} search{known}"
+            f"schema {'unknown' if number is None else number}, {search_text(database.shape.search_layout)}{known}"
         )
         parts.append("WAL" if database.journal_mode == "wal" else "rollback journal")
     return " · ".join(parts)

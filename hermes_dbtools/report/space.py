@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..shown import one_line, shell_word
-from ..sizes import short, size_text
+from ..sizes import search_text, short, size_text
 
 if TYPE_CHECKING:
     from ..space_model import Gain, SessionSpace, Space, Tree
@@ -70,7 +70,7 @@ def space_next(space: Space) -> list[str]:
 def _headline(space: Space) -> str:
     name = one_line(PurePath(space.path).name)
     number = space.shape.schema_version
-    schema = f"schema {'unknown' if number is None else number}, {space.shape.search_layout} search"
+    schema = f"schema {'unknown' if number is None else number}, {search_text(space.shape.search_layout)}"
     return f"{name} · {size_text(space.file.bytes)} in {space.file.pages:,} pages · {schema}"
 
 

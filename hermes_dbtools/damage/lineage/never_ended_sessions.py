@@ -3,8 +3,8 @@
 What it means
 -------------
 The session is open, without any message or other activity for 30 days (or as many as `--idle` says) before the file was last
-used. It is harmless, but upstream's sweeps and prunes take ended sessions only, so such rows and their messages stay for ever; in public reports
-from 29 % up to nearly all sessions of a store were open.
+used. It is harmless, but upstream's sweeps and prunes take ended sessions only, so such rows and their messages stay for ever;
+in public reports from 29 % up to nearly all sessions of a store were open.
 
 Why it happens
 --------------
