@@ -47,6 +47,11 @@ from hermes_dbtools import connections, database, file_state, holders, home, pri
 from hermes_dbtools.backups import restoring, taking
 from hermes_dbtools.model import ToolError
 import encodings.ascii, encodings.idna
+from hermes_dbtools import queries
+sql = Path(str(queries.resource("sql")))
+for file in sql.rglob("*.sql"):  # that user may not be let into the checkout
+    if "fixture" not in file.parts:
+        queries.load(file.relative_to(sql).with_suffix("").as_posix())
 if os.geteuid() == 0:
     os.setgroups([])
     os.setegid(65534)
@@ -137,7 +142,7 @@ def appender(database: Path, pause: float) -> Iterator[dict[str, Any]]:
 
 
 def unprivileged(target: Path, code: str) -> Any:
-    """Run code as a user without rights; it sees `target`, the package's modules, and leaves an `answer`."""
+    """Run code as a user without rights; it sees `target`, the package's modules and SQL, and leaves an `answer`."""
     finished = subprocess.run(
         [sys.executable, "-c", _UNPRIVILEGED, os.fspath(target)],
         input=code,

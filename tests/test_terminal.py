@@ -306,6 +306,7 @@ class Clock:
 def test_progress_says_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
     monkeypatch.setattr(progress, "EVERY", 3600.0)
+    monkeypatch.delenv("COLUMNS", raising=False)
     with screen(60) as (terminal, written), os.fdopen(os.dup(terminal), "w", encoding="utf-8") as stream:
         monkeypatch.setattr("sys.stderr", stream)
         with Progress() as told:
