@@ -52,7 +52,7 @@ ONLINE_LOCK_SECONDS = 2.0
 class ApplyOptions:
     """How to apply. `now` is epoch seconds; `lock_limit` seconds beside other processes.
 
-    `planners` are what the steps of the plan may belong to.
+    `planners` are what the steps of the plan may belong to; `progress` is told how far the backup has come.
     """
 
     online: bool = False
@@ -61,6 +61,7 @@ class ApplyOptions:
     now: float = field(default_factory=time.time)
     lock_limit: float = ONLINE_LOCK_SECONDS
     on_step: Callable[[Step], None] = lambda _step: None
+    progress: database.Progress = database.quiet
     planners: Planners = field(default_factory=lambda: PLANNERS)
 
 
@@ -82,7 +83,7 @@ def apply_plan(home: Home, plan: Plan, options: ApplyOptions | None = None) -> R
         _write_pending(folder, state, plan, receipt, options)
         try:
             if options.backup:
-                preflight.back_up(home, folder / receipts.BACKUP, plan.steps)
+                preflight.back_up(home, folder / receipts.BACKUP, plan.steps, options.progress)
             else:
                 preflight.refuse_damaged_file(home, plan.steps)
             if options.verify:

@@ -95,12 +95,14 @@ def refuse_untrusted(reading: database.Reading) -> None:
         raise Refused("rows of this file cannot be relied on; hermes-dbtools runbook split-wal")
 
 
-def back_up(home: Home, target: Path, steps: Iterable[Step] = ()) -> database.Verification:
+def back_up(
+    home: Home, target: Path, steps: Iterable[Step] = (), progress: database.Progress = database.quiet
+) -> database.Verification:
     """Copy the database to `target` and verify the copy. Raises Refused, and removes the copy, when it is not sound.
 
     Damage that goes with the search indexes that `steps` make anew is no hindrance.
     """
-    return verified(target, copy_counted(home.database, target), steps)
+    return verified(target, copy_counted(home.database, target, progress), steps, progress)
 
 
 def copy_counted(source: Path, target: Path, progress: database.Progress = database.quiet) -> dict[str, int]:

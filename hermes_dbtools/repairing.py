@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import apply, database, documents, lock_estimate, preflight, receipts, settle
@@ -92,7 +92,7 @@ def carry_out(
     if not prepared.plan.steps:
         return Done(None, prepared.report, prepared.exit_code)
     progress("applying")
-    receipt = apply.apply_plan(request.home, prepared.plan, options)
+    receipt = apply.apply_plan(request.home, prepared.plan, replace(options, progress=progress))
     report = _scan(request, progress)
     return Done(receipt, report, exit_code((report,), request.fail_on))
 

@@ -473,3 +473,9 @@ def test_two_findings_of_one_chat_are_repaired_whatever_the_order(backup: bool, 
     search_is_sound(home.database, tmp_path / "checks", writer="ours")
     take_back(home)
     assert state(home.database) == before
+
+
+def test_a_backup_says_how_far_it_has_come(home: Home) -> None:
+    told: list[str] = []
+    repair(home, progress=told.append)
+    assert any(word.startswith("copying: ") for word in told)
