@@ -13,7 +13,7 @@ from .file_marks import Moved, sidecar
 from .file_state import FileState, examine
 from .holders import Holders
 from .model import CouldNotLook
-from .opening import HotJournal, Reading, named, opened
+from .opening import HotJournal, Reading, look_at_rows, named, opened
 from .private_files import create_private, free_bytes, own_like, private_folder, repair_lock
 from .shown import shown
 from .verification import Verification, tables, verify_copy, whole_file
@@ -30,6 +30,7 @@ __all__ = [
     "create_private",
     "examine",
     "free_bytes",
+    "look_at_rows",
     "named",
     "open_for_repair",
     "open_private",

@@ -36,6 +36,10 @@ WAL_HEADER = 32
 _OTHER_USER = "not all of its files may be read by this user; run as the user who owns them"
 
 
+BETWEEN_SIGNALS = 100_000
+"""Steps of SQLite's machine after which Python may look for a signal."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """An open connection in a read transaction. `rows_trusted` is False where commits may be out of view."""
@@ -44,6 +48,16 @@ class Reading:
     how: How
     state: FileState
     rows_trusted: bool
+
+
+def look_at_rows(reading: Reading) -> None:
+    """Begin a long look at rows, during which Ctrl-C is heard. Raises CouldNotLook where commits may be out of view."""
+    if not reading.rows_trusted:
+        raise CouldNotLook(
+            f"{shown(reading.state.path)}: rows of this file cannot be relied on; next: hermes-dbtools runbook split-wal"
+        )
+    # Only between two statements Python sees Ctrl-C; one statement may take minutes on a slow disk.
+    reading.connection.set_progress_handler(lambda: False, BETWEEN_SIGNALS)
 
 
 class HotJournal(Exception):

@@ -15,7 +15,7 @@ from types import MappingProxyType
 import apsw
 import msgspec
 
-from . import database, guard
+from . import database
 from . import home as homes
 from .damage import REGISTRY
 from .damage._declare import IDLE_SECONDS, Damage, NeedsDeep, NotApplicable, ScanContext, whole
@@ -209,13 +209,7 @@ def _rows(
     progress: Progress,
     before: tuple[Result, ...],
 ) -> DatabaseReport:
-    live = guard.live_sessions(
-        context.connection,
-        context.shape,
-        home=context.home,
-        now=context.now,
-        held=context.file.holders.held,
-    )
+    live = context.ask_guard()
     context = replace(context, live=live)
     results = (*before, *_stage_results("rows", context, options, chosen, progress))
     ordered = {damage.code: place for place, damage in enumerate(options.registry)}

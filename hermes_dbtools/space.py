@@ -25,9 +25,6 @@ from .space_trees import file_space
 
 Progress = Callable[[str], None]
 
-BETWEEN_SIGNALS = 100_000
-"""Steps of SQLite's machine after which Python may look for a signal."""
-
 
 @dataclass(frozen=True, slots=True)
 class SpaceOptions:
@@ -71,12 +68,7 @@ def space(home: Home, options: SpaceOptions | None = None, progress: Progress = 
 
 def _inside(reading: database.Reading, top: int, progress: Progress) -> _Inside:
     path = reading.state.path
-    if not reading.rows_trusted:
-        raise CouldNotLook(
-            f"{shown(path)}: rows of this file cannot be relied on; next: hermes-dbtools runbook split-wal"
-        )
-    # Only between two statements Python sees Ctrl-C; one statement may take minutes on a slow disk.
-    reading.connection.set_progress_handler(lambda: False, BETWEEN_SIGNALS)
+    database.look_at_rows(reading)
     try:
         shape = read_shape(reading.connection)
         progress("pages")

@@ -16,7 +16,7 @@ from ..database import FileState, Reading
 from ..model import CouldNotLook, Refused
 from ..shape import read_shape
 from ..shown import shown
-from ..sizes import path_text, search_text
+from ..sizes import counted, path_text, search_text
 from ..verification import tables, whole_file
 from . import folding, room, shelf
 from .documents import Facts, Kept
@@ -145,7 +145,7 @@ def notes(state: FileState, known: Kept | None, backup: Looked, now: Looked | Fa
         yield f"the backup has another shape: {_shape(backup)}; the present file: {_shape(now)}"
     counts = (("session", ours.sessions, theirs.sessions), ("message", ours.messages, theirs.messages))
     more = [(noun, (there or 0) - (here or 0)) for noun, here, there in counts]
-    fewer = [f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in more if count > 0]
+    fewer = [counted(count, noun) for noun, count in more if count > 0]
     if fewer:
         yield f"the present file has {' and '.join(fewer)} more; they stay in the file that is kept"
 

@@ -25,9 +25,6 @@ from .views import out_of_view
 
 Progress = Callable[[str], None]
 
-BETWEEN_SIGNALS = 100_000
-"""Steps of SQLite's machine after which Python may look for a signal."""
-
 
 @dataclass(frozen=True, slots=True)
 class CompareOptions:
@@ -130,12 +127,7 @@ def _damaged(file: tuple[apsw.Connection, Shape], progress: Progress) -> frozens
 def _opened(reading: database.Reading) -> Shape:
     """The shape of an open file whose rows can be compared. Raises CouldNotLook where they cannot."""
     path = reading.state.path
-    if not reading.rows_trusted:
-        raise CouldNotLook(
-            f"{shown(path)}: rows of this file cannot be relied on; next: hermes-dbtools runbook split-wal"
-        )
-    # Only between two statements Python sees Ctrl-C; one statement may take minutes on a slow disk.
-    reading.connection.set_progress_handler(lambda: False, BETWEEN_SIGNALS)
+    database.look_at_rows(reading)
     try:
         shape = read_shape(reading.connection)
         ((encoding,),) = reading.connection.execute(queries.statement(FILE, "encoding"))

@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 
 import apsw
 
-from .. import queries
+from .. import guard, queries
 from ..database import FileState
 from ..home import Home
 from ..model import Extent, Finding, LiveSession, Remedy, Safety, SearchWork, Severity, Statement, Step, Value
@@ -21,7 +21,13 @@ from ..sweep import Sweep
 
 HEADINGS = ("What it means", "Why it happens", "Repair", "Safety")
 
-IDLE_SECONDS = 30 * 86_400.0
+DAY = 86_400.0
+"""Seconds of a day."""
+
+LATEST = 4_200_000_000.0
+"""Epoch seconds, in 2103, that upstream's readers take for the end of all times."""
+
+IDLE_SECONDS = 30 * DAY
 """How long an open session may lie unused before it counts as never ended, unless the operator says otherwise."""
 
 Stage = Literal["file", "structure", "rows"]
@@ -63,6 +69,11 @@ class ScanContext:
         if need.startswith("index:") and not self.trust_indexes:
             return False
         return self.shape.has(need)
+
+    def ask_guard(self) -> guard.LiveSessions:
+        """The sessions that nothing may touch, asked now; `live` is what was asked before."""
+        held = self.file.holders.held
+        return guard.live_sessions(self.connection, self.shape, home=self.home, now=self.now, held=held)
 
     def rows(
         self,
@@ -258,6 +269,17 @@ def text(value: Value) -> Value:
 def whole(value: object) -> int:
     """A count or sum from SQL as int; 0 where there is none."""
     return int(value) if isinstance(value, int | float) and math.isfinite(value) else 0
+
+
+def finite(value: Value) -> float | None:
+    """A number as it is; None where it is none, or endless."""
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def moment(value: Value) -> float | None:
+    """A time in epoch seconds; None where it is not a number that can be one."""
+    at = finite(value)
+    return at if at is not None and 0 < at < LATEST else None
 
 
 def _sections(module: str, doc: str) -> tuple[str, dict[str, str]]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from .. import guard, visibility
+from .. import visibility
 from ..damage._declare import ScanContext, text
 from ..home import Home
 from ..model import LiveSession
 from ..sessions.lineage_tree import family
-from ..sessions.listing import words
+from ..sessions.listing import because, words
 from ..sessions.reading import look
 from . import places, statements
 from .document import Failing
@@ -48,13 +48,7 @@ def sessions(home: Home, now: float, ids: Callable[[ScanContext], Iterable[str]]
 
 def _looked(context: ScanContext, ids: list[str]) -> Looked:
     found = places.find(context, ids)
-    live = guard.live_sessions(
-        context.connection,
-        context.shape,
-        home=context.home,
-        now=context.now,
-        held=context.file.holders.held,
-    )
+    live = context.ask_guard()
     standings = visibility.standings(context.connection, context.has)
     failing = statements.failing(context, found.places.values())
     return Looked(
@@ -81,9 +75,7 @@ def _shown(place: Places, standing: visibility.Standing | None) -> tuple[str, st
         return f"lists leave out sessions of source {place.source}", ""
     if standing.shown:
         return "", words(standing.shown_as)
-    reasons = "; ".join(rule.sentence for rule in standing.rules)
-    through = "" if standing.through is None else f"of {words(standing.through)}, which it belongs to: "
-    return through + reasons, ""
+    return because(standing), ""
 
 
 def _family(context: ScanContext, place: Places) -> tuple[str, ...]:

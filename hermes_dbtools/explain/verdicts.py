@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..sizes import counted
 from .document import About, Named
 from .looking import Seen
 
@@ -25,10 +26,10 @@ def _without_row(seen: Seen) -> str:
     place = seen.place
     left = place.rows("messages", "session_id")
     if place.deleted:
-        rest = f"; {_count(left, 'message')} of it {'is' if left == 1 else 'are'} left" if left else ""
+        rest = f"; {counted(left, 'message')} of it {'is' if left == 1 else 'are'} left" if left else ""
         return f"its user deleted it, and a tombstone keeps the id from being used again{rest}"
     if left:
-        return f"its row is gone and {_count(left, 'message')} of it {'is' if left == 1 else 'are'} left: nothing is saved in it"
+        return f"its row is gone and {counted(left, 'message')} of it {'is' if left == 1 else 'are'} left: nothing is saved in it"
     if place.profiles:
         return f"it is not in this file but in that of profile {', '.join(place.profiles)}"
     if place.transcripts:
@@ -61,7 +62,3 @@ def _with_row(seen: Seen, findings: Sequence[About]) -> str:
 
 def _names(named: Sequence[Named]) -> str:
     return ", ".join(f"{one.table} ({one.rows:,})" for one in named)
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tabulate import tabulate
 
 from ..shown import one_line, shell_word
-from ..sizes import moment_text, search_text, size_text
+from ..sizes import counted, moment_text, search_text, size_text
 
 if TYPE_CHECKING:
     from ..backups.documents import BackupDocument, BackupsDocument, Facts, Kept, RestoreDocument
@@ -118,8 +118,7 @@ def _row(facts: Facts) -> list[str]:
 def _counts(rows: dict[str, int]) -> str:
     sessions, messages = rows.get("sessions", 0), rows.get("messages", 0)
     return (
-        f"{sessions:,} session{'' if sessions == 1 else 's'}, {messages:,} message{'' if messages == 1 else 's'}"
-        f", {sum(rows.values()):,} rows in all"
+        f"{counted(sessions, 'session')}, {counted(messages, 'message')}, {sum(rows.values()):,} rows in all"
     )
 
 

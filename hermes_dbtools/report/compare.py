@@ -11,7 +11,7 @@ import msgspec
 from tabulate import tabulate
 
 from ..shown import one_line, shell_word
-from ..sizes import search_text, short, size_text
+from ..sizes import counted, search_text, short, size_text
 
 if TYPE_CHECKING:
     from ..comparing.model import Comparison, RowName, Side, TableComparison
@@ -128,7 +128,7 @@ def _out_of_view(comparison: Comparison) -> list[str]:
     count = comparison.out_of_view_count
     if not count:
         return []
-    lines = ["", f"no longer in the list: {_sessions(count)}"]
+    lines = ["", f"no longer in the list: {counted(count, 'session')}"]
     lines += [
         f"  {one_line(short(one.session))}: {one_line(one.why)}" for one in comparison.out_of_view[:SHOWN]
     ]
@@ -188,15 +188,15 @@ def _summary(comparison: Comparison) -> str:
     lost, changed = comparison.lost, sum(table.changed for table in tables)
     gained = sum(table.gained for table in tables)
     parts = [
-        f"{lost:,} row{'' if lost == 1 else 's'} lost" if lost else "no row lost",
+        f"{counted(lost, 'row')} lost" if lost else "no row lost",
         f"{gained:,} gained",
         f"{changed:,} changed",
     ]
     if comparison.out_of_view_count:
-        parts.append(f"{_sessions(comparison.out_of_view_count)} no longer in the list")
+        parts.append(f"{counted(comparison.out_of_view_count, 'session')} no longer in the list")
     if comparison.damage:
         count = len(comparison.damage)
-        parts.append(f"{count} kind{'' if count == 1 else 's'} of new damage")
+        parts.append(f"{counted(count, 'kind')} of new damage")
     if comparison.blind:
         parts.append(f"could not look at {len(comparison.blind)}")
     return " · ".join(parts)
@@ -210,7 +210,3 @@ def _list(names: Sequence[str]) -> str:
 def _some(lines: Sequence[str]) -> list[str]:
     more = len(lines) - SHOWN
     return [*lines[:SHOWN], f"  … and {more:,} more"] if more > 0 else list(lines)
-
-
-def _sessions(count: int) -> str:
-    return f"{count:,} session{'' if count == 1 else 's'}"

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ..shown import one_line
-from ..sizes import moment_text
+from ..sizes import counted, moment_text
 
 if TYPE_CHECKING:
     from ..explain.document import Command, Explanation, Failing, Kind, Log, Session
@@ -31,7 +31,7 @@ def text(answer: Explanation) -> str:
     for session in ordered[:MOST_SESSIONS]:
         lines += ["", *_session(session)]
     if (more := len(ordered) - MOST_SESSIONS) > 0:
-        lines += ["", f"… and {_count(more, 'more session')}: --format json"]
+        lines += ["", f"… and {counted(more, 'more session')}: --format json"]
     lines += _totals(answer)
     lines += [f"could not look at {one_line(one)}" for one in answer.could_not_look[:MOST]]
     return "\n".join([*lines, "", *_next(answer.next)]) + "\n"
@@ -47,7 +47,7 @@ def _headline(answer: Explanation) -> str:
 
 def _log(log: Log) -> list[str]:
     count = sum(kind.count for kind in log.kinds)
-    lines = [f"{one_line(log.name)}: {_count(count, 'line')} about the store"]
+    lines = [f"{one_line(log.name)}: {counted(count, 'line')} about the store"]
     for kind in log.kinds:
         lines.append(f"  {kind.kind}: {kind.means}")
         lines.append(f"    {_when(kind)}")
@@ -58,15 +58,15 @@ def _log(log: Log) -> list[str]:
         if not kind.found:
             lines.append(f"    now: {kind.calm}")
     if log.more_sessions:
-        lines.append(f"  {_count(log.more_sessions, 'line')} about further sessions")
+        lines.append(f"  {counted(log.more_sessions, 'line')} about further sessions")
     return lines
 
 
 def _when(kind: Kind) -> str:
     times = f"{kind.first} to {kind.last}" if kind.first != kind.last else kind.first
-    parts = [_count(kind.count, "line"), times or "without a time", *kind.statements]
+    parts = [counted(kind.count, "line"), times or "without a time", *kind.statements]
     if kind.sessions:
-        parts.append(_count(len(kind.sessions), "session"))
+        parts.append(counted(len(kind.sessions), "session"))
     return " · ".join(parts)
 
 
@@ -127,7 +127,3 @@ def _some(label: str, told: Iterable[str]) -> list[str]:
     more = len(lines) - MOST
     shown = [f"  {label if place == 0 else '':7} {line}" for place, line in enumerate(lines[:MOST])]
     return [*shown, f"          … and {more:,} more"] if more > 0 else shown
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -8,6 +8,7 @@ from tabulate import tabulate
 
 from ..merging import Merged, MergedDatabase, MergedResult
 from ..shown import one_line
+from ..sizes import counted
 
 HEADERS = ("host", "database", "severity", "code", "damage", "found")
 WORST_FIRST = ("error", "warning", "note")
@@ -55,11 +56,11 @@ def _sums(merged: Merged) -> str:
     summary = merged.document.summary
     databases = sum(len(report.databases) for _host, report in merged.hosts)
     parts = [
-        f"{count:,} {word}{'' if count == 1 else 's'}"
+        counted(count, word)
         for count, word in ((len({host for host, _report in merged.hosts}), "host"), (databases, "database"))
     ]
     found = [
-        f"{count:,} {word}{'' if count == 1 else 's'}"
+        counted(count, word)
         for count, word in ((summary.errors, "error"), (summary.warnings, "warning"), (summary.notes, "note"))
         if count
     ]

@@ -13,7 +13,7 @@ from tabulate import tabulate
 
 from ..documents import plain
 from ..shown import one_line
-from ..sizes import moment_text, short, size_text
+from ..sizes import counted, moment_text, short, size_text
 
 if TYPE_CHECKING:
     from ..sessions.export import Exported
@@ -43,7 +43,9 @@ def list_text(sessions: Sequence[Listed], total: int) -> str:
     ]
     heads = ["id", "source", "kind", "title", "started", "messages", "state", "why hidden"]
     lines = [tabulate(rows, heads, tablefmt="plain", disable_numparse=True)] if rows else []
-    lines.append(f"{_sessions(total)}" + (f", {len(rows):,} shown: --limit 0" if len(rows) < total else ""))
+    lines.append(
+        f"{counted(total, 'session')}" + (f", {len(rows):,} shown: --limit 0" if len(rows) < total else "")
+    )
     return "\n".join(lines) + "\n"
 
 
@@ -205,10 +207,6 @@ def _indent(block: str) -> str:
     return "\n".join(f"  {line}" for line in block.splitlines())
 
 
-def _sessions(count: int) -> str:
-    return f"{count:,} session{'' if count == 1 else 's'}"
-
-
 def rebuild_next(prepared: Prepared, options: str) -> list[str]:
     """The command that does what was shown."""
     return [f"hermes-dbtools sessions rebuild {shlex.quote(prepared.session_id)}{options} --apply"]
@@ -217,6 +215,6 @@ def rebuild_next(prepared: Prepared, options: str) -> list[str]:
 def exported_text(done: Exported) -> str:
     """What an export wrote."""
     return (
-        f"{one_line(done.path)}: {_sessions(len(done.sessions))}, {done.messages:,} "
+        f"{one_line(done.path)}: {counted(len(done.sessions), 'session')}, {done.messages:,} "
         f"message{'' if done.messages == 1 else 's'}, {size_text(done.size)}\n"
     )

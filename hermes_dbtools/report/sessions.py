@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from ..model import Deletion, LiveSession, Plan, Receipt, Skipped
 from ..plan import totals
 from ..shown import one_line
-from ..sizes import size_text
+from ..sizes import counted, size_text
 
 SHOWN = 20
 """Lines of one kind before the rest is only counted."""
@@ -22,7 +22,7 @@ def plan_text(plan: Plan, seconds: float) -> str:
     else:
         count = sum(len(step.session_ids) for step in roots)
         lines = [
-            f"dry run: nothing is written. {_sessions(count)}, about {max(seconds, 0.1):.1f} s under the write lock",
+            f"dry run: nothing is written. {counted(count, 'session')}, about {max(seconds, 0.1):.1f} s under the write lock",
             "",
             *_some([f"  {one_line(step.title)}" for step in plan.steps]),
             _totals(plan),
@@ -41,7 +41,7 @@ def plan_next(ids: Sequence[str], options: str) -> list[str]:
 def deletion_text(done: Deletion) -> str:
     """What a delete did, and how to take it back."""
     asked = len(done.deleted) + len(done.skipped_active) + len(done.skipped)
-    lines = [f"deleted {len(done.deleted):,} of {_sessions(asked)}" + _beside(done)]
+    lines = [f"deleted {len(done.deleted):,} of {counted(asked, 'session')}" + _beside(done)]
     if done.skipped_active:
         lines.append(f"Cannot delete active session: {len(done.skipped_active):,} skipped")
         lines += _some([f"  {active_text(one)}" for one in done.skipped_active])
@@ -99,7 +99,3 @@ def _skipped(skipped: Iterable[Skipped]) -> list[str]:
 def _some(lines: Sequence[str]) -> list[str]:
     more = len(lines) - SHOWN
     return [*lines[:SHOWN], f"  … and {more:,} more"] if more > 0 else list(lines)
-
-
-def _sessions(count: int) -> str:
-    return f"{count:,} session{'' if count == 1 else 's'}"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..shown import one_line, shell_word
-from ..sizes import search_text, short, size_text
+from ..sizes import counted, search_text, short, size_text
 
 if TYPE_CHECKING:
     from ..space_model import Gain, SessionSpace, Space, Tree
@@ -139,7 +139,7 @@ def _search(space: Space) -> list[Line]:
 
 def _sources(space: Space) -> list[Line]:
     return [
-        (one.source, one.bytes, f"{_counted(one.sessions, 'session')}, {_counted(one.messages, 'message')}")
+        (one.source, one.bytes, f"{counted(one.sessions, 'session')}, {counted(one.messages, 'message')}")
         for one in space.sources
     ]
 
@@ -149,7 +149,7 @@ def _sessions(space: Space, top: int) -> list[Line]:
 
 
 def _remark(one: SessionSpace) -> str:
-    return f"{one.source if one.row else 'no row'}, {_counted(one.messages, 'message')}"
+    return f"{one.source if one.row else 'no row'}, {counted(one.messages, 'message')}"
 
 
 def _beside(space: Space) -> list[Line]:
@@ -157,7 +157,7 @@ def _beside(space: Space) -> list[Line]:
     for group in space.beside:
         unread = f", {group.unread:,} could not be looked at" if group.unread else ""
         name = group.name if group.group != "sidecars" else PurePath(space.path).name + group.name
-        lines.append((f"{group.group}: {name}", group.bytes, f"{_counted(group.files, 'file')}{unread}"))
+        lines.append((f"{group.group}: {name}", group.bytes, f"{counted(group.files, 'file')}{unread}"))
     return lines
 
 
@@ -176,13 +176,13 @@ def _images(space: Space) -> list[Line]:
         lines.append(("in caches", images.cached, "emptied by age"))
     if images.inline:
         lines.append(
-            ("inside messages, as base64", images.inline, _counted(images.inline_count or 0, "image"))
+            ("inside messages, as base64", images.inline, counted(images.inline_count or 0, "image"))
         )
     return lines
 
 
 def _orphans(space: Space) -> list[Line]:
-    return [(one.table, one.bytes, _counted(one.rows, "row")) for one in space.orphans]
+    return [(one.table, one.bytes, counted(one.rows, "row")) for one in space.orphans]
 
 
 def _gains(space: Space) -> list[Line]:
@@ -200,10 +200,6 @@ def _gain(gain: Gain) -> Line:
     if gain.refused:
         remarks.append(f"{gain.refused:,} refused")
     return f"{gain.slug}: {gain.answer}", gain.rows + gain.files, ", ".join(remarks)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _sum(sizes: Iterable[int]) -> int:

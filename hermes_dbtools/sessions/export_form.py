@@ -16,11 +16,11 @@ import apsw
 import msgspec
 
 from .. import queries
-from ..damage._declare import ScanContext, text, whole
+from ..damage._declare import ScanContext, moment, text, whole
 from ..documents import plain
 from ..sizes import moment_text
 from ..transcript_messages import NUL_JSON
-from .listing import moment, words
+from .listing import words
 
 FILE = "sessions/export"
 FORMAT = "hermes-dbtools/export"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
 
-from .. import guard, visibility
-from ..damage._declare import ScanContext, text, whole
+from .. import visibility
+from ..damage._declare import ScanContext, moment, text, whole
 from ..home import Home
 from ..model import LiveSession, Value
 from .reading import look
@@ -72,13 +71,7 @@ def list_sessions(home: Home, filters: Filters | None = None, limit: int = 0) ->
 
 def listed(context: ScanContext, limit: int = -1) -> list[Listed]:
     """Every session, newest first, at most `limit` where that is not negative."""
-    live = guard.live_sessions(
-        context.connection,
-        context.shape,
-        home=context.home,
-        now=context.now,
-        held=context.file.holders.held,
-    )
+    live = context.ask_guard()
     standings = visibility.standings(context.connection, context.has)
     cached: dict[Value, str] = {}
     rows = context.rows(FILE, "sessions", {"limit": limit})
@@ -150,6 +143,11 @@ def _hidden(source: str, standing: visibility.Standing | None) -> str:
         if source in visibility.HELPERS:
             return f"lists leave out sessions of source {source}"
         return ""
+    return because(standing)
+
+
+def because(standing: visibility.Standing) -> str:
+    """Why lists leave out a session that is not shown, in words."""
     reasons = "; ".join(rule.sentence for rule in standing.rules)
     if standing.through is None:
         return reasons
@@ -162,10 +160,3 @@ def words(value: Value) -> str:
         return ""
     value = text(value)
     return f"hex:{value.hex()}" if isinstance(value, bytes) else str(value)
-
-
-def moment(value: Value) -> float | None:
-    """A time, where the value can be one."""
-    if isinstance(value, int | float) and math.isfinite(value) and 0 < value < 4.2e9:
-        return float(value)
-    return None

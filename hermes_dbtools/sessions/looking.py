@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from .. import database, lock_estimate
+from .. import database, lock_estimate, preflight
 from ..damage._declare import Planner, ScanContext, printable
 from ..guard import live_sessions
 from ..home import Home
@@ -72,8 +72,7 @@ def look(
         raise CouldNotLook(database.problem_line(state))
 
     def read(reading: database.Reading) -> Look:
-        if not reading.rows_trusted:
-            raise Refused("rows of this file cannot be relied on; hermes-dbtools runbook split-wal")
+        preflight.refuse_untrusted(reading)
         shape = read_shape(reading.connection)
         if shape.newer:
             raise Refused(f"{shape.newer}: this file is report-only; update hermes-dbtools")

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from .. import guard, repairing
+from .. import repairing
 from ..apply import ApplyOptions, apply_plan
 from ..damage._declare import Planner, ScanContext, text
 from ..damage.references._provenance import provenance
@@ -95,9 +95,7 @@ def _prepared(context: ScanContext, home: Home, word: str) -> Prepared:
             "the file is structurally damaged: what is lost cannot be told; hermes-dbtools runbook structural-damage"
         )
     session_id = _missing(context, home, word)
-    live = guard.live_sessions(
-        context.connection, context.shape, home=home, now=context.now, held=context.file.holders.held
-    ).get(session_id)
+    live = context.ask_guard().get(session_id)
     if live is not None:
         raise Active(_active(session_id, live))
     planner = operation(session_id)

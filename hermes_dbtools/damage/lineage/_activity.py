@@ -6,8 +6,7 @@ machine that was switched off for months accuses none of the sessions that were 
 
 from __future__ import annotations
 
-from .._declare import ScanContext
-from ._times import moment
+from .._declare import ScanContext, moment
 
 
 def idle_since(context: ScanContext) -> float | None:

@@ -31,8 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
-from .._declare import ScanContext, declare, printable, text, whole
-from ._times import moment
+from .._declare import ScanContext, declare, moment, printable, text, whole
 
 _REFUSALS = {
     "reset": "a reset ended it on purpose: reopening would undo that",

@@ -37,11 +37,10 @@ routes and policies of a session that nothing proves deleted are dangling-routin
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 
 from ...model import Finding, Remedy, Safety, Severity, Statement, Step, Value
-from .._declare import ScanContext, declare, printable, text, whole
+from .._declare import ScanContext, declare, finite, printable, text, whole
 
 REPORT = Remedy("report", Safety.CHOICE)
 
@@ -66,7 +65,7 @@ def _rootless(context: ScanContext) -> Iterator[Finding]:
             key=session_id,
             kind="rootless-branch",
             message=f"branch of {printable(missing)}, whose row is gone: each later save of it fails",
-            evidence={"parent_session_id": printable(missing), "started_at": _moment(started_at)},
+            evidence={"parent_session_id": printable(missing), "started_at": finite(started_at)},
             session_ids=(session_id,),
             remedies=(Remedy("detach", Safety.CHOICE, step), REPORT),
         )
@@ -85,8 +84,8 @@ def _branchless(context: ScanContext) -> Iterator[Finding]:
             severity=Severity.WARNING if used else Severity.NOTE,
             message=f"{printable(session_id)} ended as branched and has no branch; {why}",
             evidence={
-                "ended_at": _moment(ended),
-                "newest_message_at": _moment(newest),
+                "ended_at": finite(ended),
+                "newest_message_at": finite(newest),
                 "messages_after_end": whole(late),
                 "routed": bool(in_use),
             },
@@ -158,11 +157,6 @@ def _rows(count: int, table: str) -> str:
 
 def _step(key: Value, answer: str, title: str, statement: Statement, session_ids: tuple[Value, ...]) -> Step:
     return DAMAGE.step(key=key, answer=answer, title=title, statements=(statement,), session_ids=session_ids)
-
-
-def _moment(value: Value) -> float | None:
-    """A time as epoch seconds, None where it is not a number that can be one."""
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
 DAMAGE = declare(

@@ -30,8 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
-from .._declare import ScanContext, declare, printable, text, whole
-from ._times import moment
+from .._declare import ScanContext, declare, moment, printable, text, whole
 
 UNDER_WAY = 900.0
 """Seconds for which a compression in a file that is held may still make its continuation."""

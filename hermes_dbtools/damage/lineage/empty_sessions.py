@@ -33,9 +33,8 @@ from pathlib import Path
 
 from ... import queries
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
-from .._declare import ScanContext, declare, printable, text
+from .._declare import ScanContext, declare, moment, printable, text
 from ._activity import idle_since
-from ._times import moment
 
 _NAMED_BY = (
     "kept", "marked", "routed", "bound", "locked", "leased", "used", "delegating", "awaiting", "in-lineage", "in-meta",

@@ -29,8 +29,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from ...model import Finding, Safety, Severity, Value
-from .._declare import ScanContext, declare, printable, text
-from ._times import moment
+from .._declare import ScanContext, declare, moment, printable, text
 
 SHOWN = 20
 """How many continuations a finding lists; it counts all."""

@@ -28,8 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model import Finding, Remedy, Safety, Severity, Statement
-from .._declare import ScanContext, declare, printable, text, whole
-from ._times import moment
+from .._declare import ScanContext, declare, moment, printable, text, whole
 
 
 def _find(context: ScanContext) -> Iterator[Finding]:

@@ -33,8 +33,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
-from .._declare import ScanContext, declare, printable, text
-from ._times import moment
+from .._declare import ScanContext, declare, moment, printable, text
 
 REASON = "completed_by_dbtools"
 """The reason of an end that had none; a word of our own, so that it can be told from what a release wrote."""

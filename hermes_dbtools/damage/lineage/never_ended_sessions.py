@@ -30,9 +30,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
-from .._declare import ScanContext, declare, printable, text
+from .._declare import DAY, ScanContext, declare, moment, printable, text
 from ._activity import idle_since
-from ._times import DAY, moment
 
 REASON = "closed_idle_by_dbtools"
 """The reason of an end that we write: no release has such a word, so the rows can be told apart."""

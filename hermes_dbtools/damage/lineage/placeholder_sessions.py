@@ -31,9 +31,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
-from .._declare import ScanContext, declare, printable, text
+from .._declare import ScanContext, declare, moment, printable, text
 from ._naming import named_by
-from ._times import moment
 
 REPORT = Remedy("report", Safety.CHOICE)
 

@@ -39,8 +39,7 @@ from collections.abc import Iterator
 
 from ...cycles import cyclic_sessions
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
-from .._declare import ScanContext, declare, printable, text
-from ._times import moment
+from .._declare import ScanContext, declare, moment, printable, text
 from ._transcripts import Copy, begins_alike, compare
 
 UNTITLED = 3

@@ -23,11 +23,10 @@ tombstone are orphaned-messages, which never adopts them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
-from ...model import Finding, Safety, Severity, Value
-from .._declare import ScanContext, declare, printable, text
+from ...model import Finding, Safety, Severity
+from .._declare import ScanContext, declare, finite, printable, text
 
 
 def _find(context: ScanContext) -> Iterator[Finding]:
@@ -40,16 +39,12 @@ def _find(context: ScanContext) -> Iterator[Finding]:
             message=f"{printable(session_id)} was deleted by its user and is there again"
             + ("" if spoken else ", without a message"),
             evidence={
-                "started_at": _moment(started_at),
-                "ended_at": _moment(ended_at),
+                "started_at": finite(started_at),
+                "ended_at": finite(ended_at),
                 "has_messages": bool(spoken),
             },
             session_ids=(session_id,),
         )
-
-
-def _moment(value: Value) -> float | None:
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
 DAMAGE = declare(

@@ -31,7 +31,7 @@ from collections.abc import Iterator
 
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
 from ...processes import Processes, processes_of
-from .._declare import ScanContext, declare, printable
+from .._declare import ScanContext, declare, finite, printable
 from ..references._adoption import identity
 
 HELD = "others have the file open, and a holder among them may renew the row: stop them first"
@@ -72,7 +72,7 @@ def _kind(
     now: float, processes: Processes, holder: Value, taken_at: Value, ends_at: Value, *, there: bool
 ) -> str:
     """Why the row is stale, or ''."""
-    end = _moment(ends_at)
+    end = finite(ends_at)
     if end is None:
         return ""
     if end <= now:
@@ -121,17 +121,13 @@ def _finding(
         message=f"the {what} of {printable(session_id)} {_WORDS[kind]}",
         evidence={
             "session_id": printable(session_id),
-            "acquired_at": _moment(taken_at),
-            "expires_at": _moment(ends_at),
+            "acquired_at": finite(taken_at),
+            "expires_at": finite(ends_at),
             "session_exists": there,
         },
         session_ids=(session_id,),
         remedies=(remedy, Remedy("report", Safety.EXACT)),
     )
-
-
-def _moment(value: Value) -> float | None:
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
 DAMAGE = declare(

@@ -14,11 +14,6 @@ OF_CJK = tuple(mark for mark in MARKS if mark.startswith("fts_cjk_"))
 SHARED = tuple(mark for mark in MARKS if mark not in OF_CJK)
 
 
-def group_marks(name: str) -> tuple[str, ...]:
-    """The marks that speak of an index."""
-    return OF_CJK if name == CJK else SHARED
-
-
 def waits(context: ScanContext, place: Place) -> bool:
     """Whether the store will fill the index anew as a whole, so that what it holds today says nothing."""
     if place.index is None:
