@@ -16,7 +16,7 @@ from .model import CouldNotLook
 from .opening import HotJournal, Reading, look_at_rows, named, opened
 from .private_files import create_private, free_bytes, own_like, private_folder, repair_lock
 from .shown import shown
-from .verification import Verification, tables, verify_copy, whole_file
+from .verification import Verification, verify_copy
 
 __all__ = [
     "FileState",
@@ -43,7 +43,6 @@ __all__ = [
     "repair_lock",
     "sidecar",
     "verify_copy",
-    "verify_file",
 ]
 
 T = TypeVar("T")
@@ -85,13 +84,6 @@ def read(path: Path | str | bytes, body: Callable[[Reading], T], *, pause_writer
         except WrittenTooOften:
             break
     raise CouldNotLook(_too_often_line(state))
-
-
-def verify_file(path: Path | str | bytes) -> Verification:
-    """Check the database itself as `verify_copy` does a copy. Raises CouldNotLook; damage is listed."""
-    problems, search_pages = read(path, lambda reading: whole_file(reading.connection))
-    unreadable, search_problems, rows = read(path, lambda reading: tables(reading.connection))
-    return Verification((*problems, *unreadable), (*search_pages, *search_problems), rows)
 
 
 def problem_line(state: FileState) -> str:

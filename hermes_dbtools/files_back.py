@@ -6,7 +6,6 @@ A file is copied, not moved: its source may be named elsewhere. A copy is a name
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import shutil
 from pathlib import Path
@@ -15,6 +14,7 @@ import msgspec
 
 from . import receipts, trash
 from .database import FileState, create_private
+from .file_digests import file_digest
 from .model import FileCopy, Receipt, Refused, ToolError
 
 
@@ -61,7 +61,7 @@ def take_away(receipt: Receipt) -> tuple[str, ...]:
     for file in receipt.files:
         target = Path(file.target)
         try:
-            if _digest(target) == _digest(Path(file.source)) == file.sha256:
+            if file_digest(target) == file_digest(Path(file.source)) == file.sha256:
                 target.unlink()
             elif os.path.lexists(target):
                 left.append(file.target)
@@ -75,7 +75,7 @@ def _put_back(file: FileCopy, state: FileState) -> str:
     scratch = target.with_name(f".{target.name}.dbtools")
     try:
         if os.path.lexists(target):
-            return "" if _digest(target) == file.sha256 else f"{target} is taken by another file"
+            return "" if file_digest(target) == file.sha256 else f"{target} is taken by another file"
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         scratch.unlink(missing_ok=True)
         with (
@@ -85,7 +85,7 @@ def _put_back(file: FileCopy, state: FileState) -> str:
             shutil.copyfileobj(reading, writing)
             writing.flush()
             os.fsync(writing.fileno())
-        if _digest(scratch) != file.sha256:
+        if file_digest(scratch) != file.sha256:
             return f"{source} no longer has the digest that was found"
         os.link(scratch, target)
     except OSError as error:
@@ -98,10 +98,3 @@ def _put_back(file: FileCopy, state: FileState) -> str:
             scratch.unlink(missing_ok=True)
     receipts.sync_folder(target.parent)
     return ""
-
-
-def _digest(path: Path) -> str:
-    if path.is_symlink() or not path.is_file():
-        return ""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

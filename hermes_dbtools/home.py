@@ -67,11 +67,6 @@ class Home:
         return self.root / "composer-pastes"
 
     @property
-    def images_dirs(self) -> tuple[Path, ...]:
-        """Folders of images that upstream sweeps by age or never: a missing file there is normal."""
-        return (self.root / "cache" / "images", self.root / "image_cache", self.root / "images")
-
-    @property
     def composer_images_dirs(self) -> tuple[Path, ...]:
         """Where the desktop application may keep images that messages name as `@image:`, likeliest first."""
         return tuple(folder / "composer-images" for folder in _desktop_data_folders(os.environ))

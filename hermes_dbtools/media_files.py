@@ -8,7 +8,6 @@ file.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path, PurePosixPath
 
+from .file_digests import file_digest
 from .home import Home
 from .media_references import SHA256, Root
 
@@ -172,8 +172,7 @@ def find_copies(folders: MediaFolders, wanted: Iterable[Wanted]) -> Mapping[str,
             if identity in seen or not (info.st_size in sizes or named):
                 continue
             seen.add(identity)
-            digest = _sha256(path)
-            if digest in digests:
+            if (digest := _digest(path)) in digests:
                 copies.setdefault(digest, []).append(Copy(path, info.st_size))
     return {digest: tuple(sorted(found, key=lambda copy: copy.path)) for digest, found in copies.items()}
 
@@ -213,13 +212,9 @@ def _files(folder: str, digests: set[str], depth: int) -> Iterator[tuple[str, os
                 continue
 
 
-def _sha256(path: str) -> str:
-    """The digest of a regular file, or '' where it can no longer be read as one."""
+def _digest(path: str) -> str:
+    """The digest of a regular file, or '' where this user may not read it as one."""
     try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    except OSError:
+        return file_digest(path)
+    except PermissionError:
         return ""
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return ""
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -83,11 +83,6 @@ class Upkeep:
         """Whether `register_tokenizer` has something to do."""
         return any(item.tokenizer for item in self.indexes)
 
-    @property
-    def nul_stops(self) -> frozenset[str]:
-        """The trigram indexes whose rows end at the first NUL byte, as far as rows told."""
-        return frozenset(item.index.name for item in self.indexes if item.rule == "stops")
-
 
 class _Weights:
     """Bytes of messages, each sum read once. State: the sums of one decision, whose touched messages stay the same."""

@@ -7,7 +7,6 @@ once more. What stays, stays with its reason in the receipt.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ import msgspec
 
 from . import receipts
 from .database import FileState, create_private, private_folder
+from .file_digests import file_digest
 from .model import FileTrash, Receipt, RolledBack
 
 FOLDER = "trash"
@@ -116,7 +116,7 @@ def _move(file: FileTrash, folder: Path, state: FileState) -> str:
             file.mtime_ns,
         ):
             return "it is no longer the file that was found"
-        if file.sha256 and _digest(path.name, parent) != file.sha256:
+        if file.sha256 and file_digest(path.name, folder=parent) != file.sha256:
             return "it is no longer the file that was found"
         try:
             os.rename(path.name, kept, src_dir_fd=parent)
@@ -175,11 +175,6 @@ def _same(kept: Path, target: Path) -> bool:
         and stat.S_ISREG(other.st_mode)
         and (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)
     )
-
-
-def _digest(name: str, parent: int) -> str:
-    with os.fdopen(os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=parent), "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _other_file_system(error: OSError) -> bool:

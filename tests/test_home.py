@@ -144,7 +144,6 @@ def test_the_other_files_have_fixed_places(root: Path) -> None:
     assert home.active_sessions_file == root / "runtime" / "active_sessions.json"
     assert home.transcript_media_dir == root / "cache" / "transcript_media"
     assert home.composer_pastes_dir == root / "composer-pastes"
-    assert home.images_dirs == (root / "cache" / "images", root / "image_cache", root / "images")
 
 
 def test_images_of_the_desktop_are_looked_for_where_its_environment_may_say(

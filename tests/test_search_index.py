@@ -235,7 +235,7 @@ def test_deleted_rows_leave(tmp_path: Path, shape: str, mode: str) -> None:
     upkeep = changed(path, gone, f"DELETE FROM messages WHERE id IN {ids(gone)}", mode=mode)
     assert upkeep.mode == mode
     assert upkeep.rebuilt == ((FTS, TRIGRAM) if mode == "rebuild" else ())
-    assert upkeep.nul_stops == {TRIGRAM}
+    assert [item.index.name for item in upkeep.indexes if item.stopped] == [TRIGRAM]
     assert upkeep.needs_tokenizer == (mode == "touch" and shape == "22")
     assert triggers(path) == before
     healthy_for_stdlib(path)
@@ -302,7 +302,7 @@ def test_file_of_an_engine_that_reads_past_nul_keeps_that_rule(tmp_path: Path, s
     path = store(tmp_path / "state.db", shape, "ours")
     gone = (5, 8, 9, 10)
     upkeep = changed(path, gone, f"DELETE FROM messages WHERE id IN {ids(gone)}", mode=mode)
-    assert not upkeep.nul_stops
+    assert not any(item.stopped for item in upkeep.indexes)
     assert not upkeep.needs_tokenizer
     healthy_for_us(path, stops=False)
     assert matches(path, TRIGRAM, "hidden")

@@ -13,6 +13,7 @@ import msgspec
 from .. import database, preflight
 from ..copies import copy_plain, scratch_folder
 from ..database import FileState, Reading
+from ..file_digests import file_digest
 from ..model import CouldNotLook, Refused
 from ..shape import read_shape
 from ..shown import shown
@@ -64,7 +65,11 @@ def verified_source(source: Path) -> Looked:
         error = Refused if state.problem in _DAMAGED else CouldNotLook
         raise error(f"{database.problem_line(state)}; nothing was changed")
     manifest = shelf.manifest_of(source)
-    if manifest and manifest.sha256 and (state.wal_size or room.file_digest(source) != manifest.sha256):
+    if (
+        manifest
+        and manifest.sha256
+        and (state.wal_size or file_digest(source, follow_links=True) != manifest.sha256)
+    ):
         raise Refused(
             f"{shown(source)}: the backup is not any more what was verified; nothing was changed; "
             "name another one (hermes-dbtools backup --list)"

@@ -1,8 +1,7 @@
-"""What every command that copies a store needs: room, a free name, a digest, and one line for what the system says."""
+"""What every command that copies a store needs: room, a free name, and one line for what the system says."""
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,12 +38,6 @@ def explained(place: Path) -> Iterator[None]:
     except (OSError, apsw.Error) as error:
         reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
         raise Refused(f"{shown(place)}: {reason}; nothing was changed") from error
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file. Never of a database that this process has open with locks."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def free_name(folder: Path, now: float, word: str) -> str:

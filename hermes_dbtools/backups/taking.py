@@ -17,6 +17,7 @@ import apsw
 
 from .. import database, dbhash, preflight, queries, receipts
 from ..database import FileState
+from ..file_digests import file_digest
 from ..home import Home
 from ..model import CouldNotLook, Refused, UsageError
 from ..shape import read_shape
@@ -24,7 +25,7 @@ from ..shown import shown
 from ..sizes import path_text
 from . import shelf
 from .documents import BackupDocument, Manifest
-from .room import explained, file_digest, free_name, needed, refuse_little_space
+from .room import explained, free_name, needed, refuse_little_space
 from .whole_files import NO_LINKS
 
 UNFINISHED = "unfinished"
@@ -114,7 +115,7 @@ def _unchanged(last: Manifest, path: Path, copy: Copy, progress: Callable[[str],
     if last.schema_sha256 != copy.schema_sha256 or _without_marks(last.rows) != _without_marks(copy.rows):
         return False
     progress("comparing with the last backup")
-    if file_digest(path) != last.sha256:
+    if file_digest(path, follow_links=True) != last.sha256:
         return False
     return last.sha256 == copy.sha256 or _rows_digest(path) == _rows_digest(copy.path)
 

@@ -28,7 +28,8 @@ MEASURE = """
 import json, os, subprocess, sys, time
 from pathlib import Path
 from hermes_dbtools import database, verification
-from hermes_dbtools.backups import room, taking
+from hermes_dbtools.backups import taking
+from hermes_dbtools.file_digests import file_digest
 from hermes_dbtools.home import resolve
 
 source, folder = Path(sys.argv[1]), Path(sys.argv[2])
@@ -64,7 +65,7 @@ print(json.dumps({
     "copy": moments["verifying"] - moments["copying"],
     "verification": moments["end"] - moments["verifying"],
     "check": timed(check),
-    "digest": timed(lambda: room.file_digest(target)),
+    "digest": timed(lambda: file_digest(target)),
 }))
 """
 
