@@ -14,7 +14,7 @@ from .. import repairing
 from ..apply import ApplyOptions, apply_plan
 from ..damage._declare import Planner, ScanContext, text
 from ..damage.references._provenance import provenance
-from ..damage.storage import _rebuilding
+from ..damage.storage import _places, _rebuilding
 from ..home import Home
 from ..model import Active, Finding, LiveSession, Plan, Receipt, Refused, Severity, UsageError
 from ..plan import fingerprint
@@ -128,9 +128,9 @@ def _prepared(context: ScanContext, home: Home, word: str) -> Prepared:
 def _finding(planner: Operation, context: ScanContext, session_id: str) -> Finding:
     folder = context.home.sessions_dir if context.home is not None else None
     transcript = read_transcript(folder, session_id) if folder is not None else None
-    survivors = _rebuilding.survivors_of(planner, context, session_id)
-    after = _rebuilding.last_id(planner, context)
-    session = _rebuilding.rebuilt(planner, context, session_id, transcript, survivors, after)
+    survivors = _places.survivors_of(planner, context, session_id)
+    after = _places.last_id(planner, context)
+    session = _places.rebuilt(planner, context, session_id, transcript, survivors, after)
     origins = provenance(planner.rows(context, "routed"), folder, (session_id,))
     if not context.trust_indexes:  # inside apply: the steps take the messages from there
         _rebuilding.tell(planner, context, (session,))

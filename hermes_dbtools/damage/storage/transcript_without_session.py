@@ -35,7 +35,8 @@ from ...transcripts import Transcript, candidates, read_transcript
 from .._declare import ScanContext, declare, text
 from ..references._provenance import Provenance, provenance
 from ..references._words import counted
-from ._rebuilding import Rebuilt, children_of, last_id, rebuilt, remedy, source_of, tell
+from ._places import Rebuilt, last_id, rebuilt
+from ._rebuilding import children_of, remedy, source_of, tell
 
 
 def _find(context: ScanContext) -> Iterator[Finding]:
