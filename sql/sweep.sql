@@ -1,41 +1,25 @@
 -- The one pass over message content. GLOB and LIKE are many times faster than instr but end at a NUL byte, so text that
--- holds one (format stops there, octet_length does not) is looked at with its NUL bytes escaped. GLOB is fast where a
--- pattern begins with a plain character, not with a set in brackets, and best where that is a rare one.
+-- holds one (format stops there, octet_length does not) is a suspect as it is. GLOB is fast where a pattern begins with a
+-- plain character, not with a set in brackets, and best where that is a rare one.
 
 -- name: message
 -- needs: messages.active messages.media_content
--- A message as every file has it: what a file's messages lack is NULL here, or what it would be. `said` is the content.
-SELECT *,
-       CASE WHEN octet_length(format('%s', content)) < octet_length(content)
-            THEN replace(json_quote(CAST(content AS TEXT)), '\"', '"')
-            ELSE content END AS said
-  FROM messages NOT INDEXED;
+-- A message as every file has it: what a file's messages lack is NULL here, or what it would be.
+SELECT * FROM messages NOT INDEXED;
 
 -- name: message
 -- needs: messages.active
 -- The same for files whose messages have no column of their own for images.
-SELECT *, NULL AS media_content,
-       CASE WHEN octet_length(format('%s', content)) < octet_length(content)
-            THEN replace(json_quote(CAST(content AS TEXT)), '\"', '"')
-            ELSE content END AS said
-  FROM messages NOT INDEXED;
+SELECT *, NULL AS media_content FROM messages NOT INDEXED;
 
 -- name: message
 -- needs: messages.media_content
 -- The same for files that have lost the active flag.
-SELECT *, 1 AS active,
-       CASE WHEN octet_length(format('%s', content)) < octet_length(content)
-            THEN replace(json_quote(CAST(content AS TEXT)), '\"', '"')
-            ELSE content END AS said
-  FROM messages NOT INDEXED;
+SELECT *, 1 AS active FROM messages NOT INDEXED;
 
 -- name: message
 -- The same for files older than the active flag: every row is active.
-SELECT *, 1 AS active, NULL AS media_content,
-       CASE WHEN octet_length(format('%s', content)) < octet_length(content)
-            THEN replace(json_quote(CAST(content AS TEXT)), '\"', '"')
-            ELSE content END AS said
-  FROM messages NOT INDEXED;
+SELECT *, 1 AS active, NULL AS media_content FROM messages NOT INDEXED;
 
 -- name: suspects
 -- with: message
@@ -46,13 +30,14 @@ SELECT id, CAST(session_id AS BLOB), live, CAST(tool_calls AS BLOB), CAST(answer
   FROM (SELECT id, session_id, tool_calls, active IS NOT 0 AS live,
                iif(role = 'tool' AND tool_call_id <> '', tool_call_id, NULL) AS answers,
                iif(media_content IS NOT NULL, :reference, 0)
-               | iif(said GLOB '*@image:*' OR said GLOB '*@file:*' OR said GLOB '*MEDIA:*', :reference, 0)
-               | iif(said LIKE '%[Image attached%', :reference, 0)
-               | iif(said GLOB '*-[ip][na][ps][ut][te]s*' OR said GLOB '*_media*'
+               | iif(octet_length(format('%s', content)) < octet_length(content), :reference | :inline, 0)
+               | iif(content GLOB '*@image:*' OR content GLOB '*@file:*' OR content GLOB '*MEDIA:*', :reference, 0)
+               | iif(content LIKE '%[Image attached%', :reference, 0)
+               | iif(content GLOB '*-[ip][na][ps][ut][te]s*' OR content GLOB '*_media*'
                      OR concat_ws('', {naming_columns}) GLOB '*-[ip][na][ps][ut][te]s*', :naming, 0)
-               | iif(said GLOB '*;base64,*' OR said GLOB '*"base64"*', :inline, 0)
+               | iif(content GLOB '*;base64,*' OR content GLOB '*"base64"*', :inline, 0)
                | iif(active IS NOT 0 AND role IN ('user', 'assistant') AND tool_calls IS NULL
-                     AND (content IS NULL OR said GLOB 'You just executed tool calls but*'
+                     AND (content IS NULL OR content GLOB 'You just executed tool calls but*'
                           OR octet_length(content) < 80
                              AND (length(content) = 0 OR trim(content, char(9, 10, 13, 32)) IN ('', '(empty)'))),
                      :sentinel, 0)
