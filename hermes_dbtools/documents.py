@@ -7,8 +7,8 @@ statement to its reader; on load that SQL must be the registry's own, so a plan 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
 import msgspec
 
@@ -77,8 +77,8 @@ class StepDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class PlanDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A plan as it is saved."""
 
-    format: str
-    format_version: int
+    format: Literal["hermes-dbtools/plan"]
+    format_version: Literal[1]
     database: str
     fingerprint: str
     steps: list[StepDocument]
@@ -185,11 +185,10 @@ def decode_plan(content: bytes, where: str, *, applied: bool = False) -> Plan:
     The SQL of an `applied` plan is history: it may be that of another release and is never run.
     """
     try:
+        head = msgspec.json.decode(content, type=DocumentHead)
+        if (head.format, head.format_version) != ("hermes-dbtools/plan", FORMAT_VERSION):
+            raise UsageError(f"{where}: not a plan of this version: {head.format} {head.format_version}")
         document = msgspec.json.decode(content, type=PlanDocument)
-        if (document.format, document.format_version) != ("hermes-dbtools/plan", FORMAT_VERSION):
-            raise UsageError(
-                f"{where}: not a plan of this version: {document.format} {document.format_version}"
-            )
         steps = _steps(document.steps, where, applied=applied)
         if fingerprint(steps) != document.fingerprint:
             raise UsageError(f"{where}: was edited after it was made; make the plan anew")
@@ -215,6 +214,16 @@ def receipt_document(receipt: Receipt) -> dict[str, Any]:
     fields["trash"] = [msgspec.structs.asdict(file) for file in receipt.trash]
     fields["schema"] = [msgspec.structs.asdict(change) for change in receipt.schema]
     return {"format": "hermes-dbtools/receipt", "format_version": FORMAT_VERSION, **plain(fields)}
+
+
+def history_document(database: str, found: Iterable[Receipt]) -> dict[str, Any]:
+    """The receipts of a database as printed."""
+    return {
+        "format": "hermes-dbtools/history",
+        "format_version": FORMAT_VERSION,
+        "database": database,
+        "receipts": [receipt_document(receipt) for receipt in found],
+    }
 
 
 def encode_receipt(receipt: Receipt) -> bytes:

@@ -8,6 +8,7 @@ was never ended, is no sign of life (upstream: `_write_guards_reject`, `retire_p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -153,7 +154,8 @@ def _leases(
             continue
         pid = holder_pid(holder)
         unread = "" if isinstance(expires_at, int | float) else " whose expiry cannot be read"
-        expiry = float(expires_at) if isinstance(expires_at, int | float) else None
+        ends = float(expires_at) if isinstance(expires_at, int | float) else math.inf
+        expiry = ends if math.isfinite(ends) else None
         yield _seed(session_id, f"{reason}{unread}{_doubt(processes, pid)}", _process(pid), expiry)
 
 

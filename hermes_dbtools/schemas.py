@@ -9,21 +9,23 @@ from typing import Any
 
 import msgspec
 
-from .backups.documents import BackupDocument, BackupsDocument, RestoreDocument
+from .backups.documents import BackupDocument, BackupsDocument, Manifest, RestoreDocument
 from .baseline import BaselineDocument
 from .comparing.model import CompareDocument
 from .documents import PlanDocument
 from .explain.document import Explanation
 from .merging import MergedDocument
-from .model import Receipt
+from .receipt_document import HistoryDocument, ReceiptDocument
 from .report_document import ReportDocument
 from .salvage.facts import SalvageDocument
+from .sessions.published import DeletionDocument, ExportDocument, SessionDocument, SessionsDocument
 from .space_model import SpaceDocument
 
 TYPES: dict[str, type[msgspec.Struct]] = {
     "report": ReportDocument,
     "plan": PlanDocument,
-    "receipt": Receipt,
+    "receipt": ReceiptDocument,
+    "history": HistoryDocument,
     "baseline": BaselineDocument,
     "merged-report": MergedDocument,
     "explain": Explanation,
@@ -32,7 +34,12 @@ TYPES: dict[str, type[msgspec.Struct]] = {
     "space": SpaceDocument,
     "backup": BackupDocument,
     "backups": BackupsDocument,
+    "manifest": Manifest,
     "restore": RestoreDocument,
+    "sessions": SessionsDocument,
+    "session": SessionDocument,
+    "deletion": DeletionDocument,
+    "export": ExportDocument,
 }
 """The documents by the last word of their `format`."""
 

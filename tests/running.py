@@ -1,4 +1,4 @@
-"""Run the command line in a process of its own, as an operator's shell would; judges nothing."""
+"""Run the command line in a process of its own, as an operator's shell would; judges only whether a document is as published."""
 
 from __future__ import annotations
 
@@ -10,9 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+import msgspec
+
+from hermes_dbtools import schemas
+from hermes_dbtools.documents import DocumentHead
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 COMMAND = (sys.executable, "-m", "hermes_dbtools")
 SECONDS = 120
+PUBLISHER = "hermes-dbtools/"
+DOCUMENT = b'{\n  "format": "hermes-dbtools/'
+"""How a document begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,10 @@ def tool(
     stdin: int | IO[bytes] = subprocess.DEVNULL,
     before: Callable[[], None] | None = None,
 ) -> Ran:
-    """Run `hermes-dbtools` with these arguments; `before` runs in the child before it starts."""
+    """Run `hermes-dbtools` with these arguments; `before` runs in the child before it starts.
+
+    Fails where it prints a document that has no published schema or does not fit its own.
+    """
     done = subprocess.run(
         [*COMMAND, *arguments],
         env=environment() if env is None else env,
@@ -53,6 +64,9 @@ def tool(
         timeout=SECONDS,
         check=False,
     )
+    if done.stdout.startswith(DOCUMENT):
+        name = msgspec.json.decode(done.stdout, type=DocumentHead).format.removeprefix(PUBLISHER)
+        msgspec.json.decode(done.stdout, type=schemas.TYPES[name])
     return Ran(done.returncode, _text(done.stdout), _text(done.stderr))
 
 

@@ -137,7 +137,7 @@ def test_exit_codes_of_apply_history_and_undo(tmp_path: Path) -> None:
     assert tool("scan", path).code == 0, "the dry run of an undo writes nothing"
     assert tool("undo", path, "--apply", "--yes").code == 0
     assert tool("scan", path).code == 1
-    (receipt,) = json.loads(tool("history", path, "--format", "json").out)
+    (receipt,) = json.loads(tool("history", path, "--format", "json").out)["receipts"]
     assert receipt["status"] == "undone"
     assert tool("undo", path, receipt["id"], "--apply", "--yes").code == 4
     for command in ("history", "undo"):
@@ -155,7 +155,7 @@ def test_the_history_of_a_file_that_is_lost_names_its_backups(content: bytes, tm
     ran = tool("history", path)
     assert (ran.code, ran.out) == (3, listed.out)
     assert f"{path.parent}/dbtools/RECEIPT/backup.db" in ran.err
-    (receipt,) = json.loads(tool("history", path, "--format", "json").out)
+    (receipt,) = json.loads(tool("history", path, "--format", "json").out)["receipts"]
     assert Path(receipt["backup"]).is_file()
     assert tool("undo", path).code == 3
 

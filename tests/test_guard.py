@@ -90,6 +90,11 @@ def test_a_lease_is_live_before_its_expiry_or_where_that_cannot_be_read(
     assert ("a" in book.live()) is live
 
 
+def test_a_lease_that_never_ends_says_no_end(book: Book) -> None:
+    book.lease("a", expires_at=float("inf"))
+    assert book.live()["a"] == LiveSession("a", "turn lease", "pid 1", None)
+
+
 @pytest.mark.parametrize("expires_at", [None, float("nan")])
 def test_a_lease_without_expiry_is_live(expires_at: Any) -> None:
     book = Book()

@@ -16,6 +16,7 @@ def command(database: str | None, home: str | None, format_: str) -> None:
     from .. import documents, receipts
     from ..model import CouldNotLook
     from ..report import table
+    from ..sizes import path_text
     from ..targets import one_target
     from ..undoing import history
 
@@ -31,7 +32,7 @@ def command(database: str | None, home: str | None, format_: str) -> None:
             f"their backups: {where.dbtools_dir}/RECEIPT/{receipts.BACKUP}"
         )
     if format_ == "json":
-        write(documents.encode([documents.receipt_document(receipt) for receipt in found]))
+        write(documents.encode(documents.history_document(path_text(where.database), found)))
     else:
         write(table.history_text(found))
     if unproven is not None:

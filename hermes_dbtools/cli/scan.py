@@ -22,8 +22,8 @@ from .options import (
 
 FORMATS = ("table", "json", "junit", "sarif", "github", "markdown", "prometheus")
 DOCUMENTS = (
-    "report", "plan", "receipt", "baseline", "merged-report", "explain", "salvage", "compare", "space",
-    "backup", "backups", "restore",
+    "report", "plan", "receipt", "history", "baseline", "merged-report", "explain", "salvage", "compare", "space",
+    "backup", "backups", "manifest", "restore", "sessions", "session", "deletion", "export",
 )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .options import UNDO_CODES, epilog, home_option, needs_yes, write
+from .options import UNDO_CODES, epilog, format_option, home_option, needs_yes, say, write
 
 
 @click.command("undo", epilog=epilog(UNDO_CODES, "hermes-dbtools undo ~/.hermes --apply"))
@@ -16,13 +16,21 @@ from .options import UNDO_CODES, epilog, home_option, needs_yes, write
 @click.option(
     "--online", is_flag=True, help="Permit it beside other processes, for sessions that are not live."
 )
+@format_option
 def command(
-    database: str | None, receipt: str | None, home: str | None, apply_: bool, yes: bool, online: bool
+    database: str | None,
+    receipt: str | None,
+    home: str | None,
+    apply_: bool,
+    yes: bool,
+    online: bool,
+    format_: str,
 ) -> None:
     """Show what an undo would restore; with --apply, restore it.
 
     RECEIPT is the beginning of an id as `history` lists it; without it, the newest is taken.
     """
+    from .. import documents
     from ..report import table
     from ..targets import one_target
     from ..undoing import UndoOptions, choose_receipt, undo
@@ -30,10 +38,13 @@ def command(
     needs_yes(apply_ and not yes)
     where = one_target(database, home)
     chosen = choose_receipt(where, receipt)
+    as_json = format_ == "json"
+    text = table.undo_text(chosen, done=False)
     if not apply_:
-        write(table.undo_text(chosen, done=False))
+        write(documents.encode_receipt(chosen) if as_json else text)
         return
     if not yes:
-        write(table.undo_text(chosen, done=False))
+        (say if as_json else write)(text)
         click.confirm("take it back?", abort=True, err=True)
-    write(table.undo_text(undo(where, chosen, UndoOptions(online=online)), done=True))
+    undone = undo(where, chosen, UndoOptions(online=online))
+    write(documents.encode_receipt(undone) if as_json else table.undo_text(undone, done=True))

@@ -147,7 +147,7 @@ def _session(one: Listed) -> dict[str, Any]:
         "state": one.state,
         "reason": one.reason,
         "holder": one.holder,
-        "expires_at": plain(one.expires_at),
+        "expires_at": one.expires_at,
         "hidden": one.hidden,
         "shown_as": plain(one.shown_as),
     }
