@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import apsw
 
@@ -22,6 +23,7 @@ from .file_state import FileState
 from .model import CouldNotLook, Refused
 from .private_files import FILE_MODE, create_private, free_bytes
 from .shown import shown
+from .wal_snapshot import Snapshot, finish
 
 STEP_PAGES = 1_000
 STEP_SECONDS = 0.04
@@ -120,14 +122,28 @@ def copy_unmoved(source: Path, target: Path, progress: Progress = quiet) -> None
     That read notices whether the file moved meanwhile. It has no lock that the close here could end. Raises Refused, and
     leaves no file, as `copy_database` does; this takes half of its time.
     """
-    os.close(create_private(target, _Owner(target.parent)))
+    with _new_copy(target) as writing, source.open("rb") as reading:
+        _copy_bytes(reading.fileno(), writing, progress)
+
+
+def copy_snapshot(snapshot: Snapshot, target: Path, progress: Progress = quiet) -> None:
+    """The same of what a read transaction sees of a database that others write, whose descriptors stay open.
+
+    Raises NotWhole, and leaves no file, where that cannot be had so.
+    """
+    with _new_copy(target) as writing:
+        finish(snapshot, _copy_bytes(snapshot.files.database, writing, progress), writing)
+
+
+@contextmanager
+def _new_copy(target: Path) -> Iterator[BinaryIO]:
+    """A new file that is synced at the end, or removed. Raises Refused where it cannot be written."""
+    descriptor = create_private(target, _Owner(target.parent))
     try:
-        _copy_bytes(source, target, progress)
-        descriptor = os.open(target, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        with os.fdopen(descriptor, "wb") as writing:
+            yield writing
+            writing.flush()
+            os.fsync(writing.fileno())
     except BaseException as error:
         target.unlink(missing_ok=True)
         if isinstance(error, OSError):
@@ -136,21 +152,28 @@ def copy_unmoved(source: Path, target: Path, progress: Progress = quiet) -> None
         raise
 
 
-def _copy_bytes(source: Path, target: Path, progress: Progress) -> None:
-    """By the kernel, a part at a time, where it can; as `shutil` does it elsewhere."""
-    if not hasattr(os, "copy_file_range"):
-        shutil.copyfile(source, target)
-        return
-    with source.open("rb") as reading, target.open("r+b") as writing:
-        size, done = os.fstat(reading.fileno()).st_size, 0
+def _copy_bytes(source: int, writing: BinaryIO, progress: Progress) -> int:
+    """By the kernel, a part at a time, where it can; through memory elsewhere. Returns how many bytes there were."""
+    size, done = os.fstat(source).st_size, 0
+    by_kernel = hasattr(os, "copy_file_range")
+    while True:
         try:
-            while part := os.copy_file_range(reading.fileno(), writing.fileno(), _PART):
-                done += part
-                progress(f"copying: {100 * done // max(size, 1)} %")
+            done += (copied := _copy_part(source, writing, done, by_kernel=by_kernel))
         except OSError as error:
-            if done or error.errno not in _NOT_HERE:
+            if not by_kernel or done or error.errno not in _NOT_HERE:
                 raise
-            shutil.copyfileobj(reading, writing, _CHUNK)
+            by_kernel = False
+            continue
+        if not copied:
+            return done
+        progress(f"copying: {100 * done // max(size, 1)} %")
+
+
+def _copy_part(source: int, writing: BinaryIO, at: int, *, by_kernel: bool) -> int:
+    if by_kernel:
+        return os.copy_file_range(source, writing.fileno(), _PART, at, at)
+    part = os.pread(source, _CHUNK, at)
+    return writing.write(part)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from .connections import checkpoint_passive, open_for_repair, open_private
-from .copies import Progress, WrittenTooOften, copy_database, copy_unmoved, private_copy, quiet
+from .copies import Progress, WrittenTooOften, copy_database, copy_snapshot, copy_unmoved, private_copy, quiet
 from .file_marks import Moved, sidecar
 from .file_state import FileState, examine
 from .holders import Holders
@@ -26,6 +26,7 @@ __all__ = [
     "Verification",
     "checkpoint_passive",
     "copy_database",
+    "copy_snapshot",
     "copy_unmoved",
     "create_private",
     "examine",
@@ -63,13 +64,20 @@ _PROBLEMS = {
 }
 
 
-def read(path: Path | str | bytes, body: Callable[[Reading], T], *, pause_writers: bool = False) -> T:
+def read(
+    path: Path | str | bytes,
+    body: Callable[[Reading], T],
+    *,
+    pause_writers: bool = False,
+    to_copy: bool = False,
+) -> T:
     """Run `body` on one unchanging state of the database and return its answer. No byte of its files changes.
 
     `body` may run up to STARTS times: when the file moved under an immutable read, its answer or exception is
     thrown away and it runs again. So it must have no effect but its answer, and keep nothing of the Reading.
     No other `read` or `examine` of the same file may be made inside it. Beside writers of a rollback journal
-    the file is copied; `pause_writers` takes one step for that, which always ends and makes them wait.
+    the file is copied; `pause_writers` takes one step for that, which always ends and makes them wait. `to_copy`
+    asks for the Reading's `snapshot`.
 
     Raises CouldNotLook for a missing, locked or damaged file and one written too often.
     """
@@ -78,7 +86,7 @@ def read(path: Path | str | bytes, body: Callable[[Reading], T], *, pause_writer
         if state.problem:
             raise CouldNotLook(problem_line(state))
         try:
-            return _run(state, body, pause_writers=pause_writers)
+            return _run(state, body, pause_writers=pause_writers, to_copy=to_copy)
         except Moved:
             continue
         except WrittenTooOften:
@@ -96,9 +104,9 @@ def problem_line(state: FileState) -> str:
     return f"{shown(state.path)}: {text}; {advice}"
 
 
-def _run(state: FileState, body: Callable[[Reading], T], *, pause_writers: bool) -> T:
+def _run(state: FileState, body: Callable[[Reading], T], *, pause_writers: bool, to_copy: bool) -> T:
     try:
-        with opened(state, pause_writers=pause_writers) as reading:
+        with opened(state, pause_writers=pause_writers, to_copy=to_copy) as reading:
             return body(reading)
     except HotJournal:
         with opened(replace(state, hot_journal=True), pause_writers=pause_writers) as reading:

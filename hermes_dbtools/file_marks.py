@@ -61,15 +61,15 @@ def settled_marks(database: Path) -> Marks:
 
 
 @contextmanager
-def sidecars_kept(state: FileState, seconds: float) -> Iterator[None]:
-    """Hold SQLite's SHARED lock around everything SQLite does with a file in place.
+def sidecars_kept(state: FileState, seconds: float) -> Iterator[int]:
+    """Hold SQLite's SHARED lock around everything SQLite does with a file in place; yields the descriptor, -1 without locks.
 
     Under it nobody can delete `-wal` and `-shm` or change the journal mode; SQLite, finding them gone, would
     create them anew. The descriptor outlives the connection, for its close drops the locks of this process.
     Raises Locked after `seconds`, Moved when the file is not what it was, CouldNotLook without file locks.
     """
     if sys.platform == "win32":
-        yield
+        yield -1
         return
     try:
         descriptor = os.open(state.path, os.O_RDONLY | os.O_CLOEXEC)
@@ -81,7 +81,7 @@ def sidecars_kept(state: FileState, seconds: float) -> Iterator[None]:
         wal_mode = os.pread(descriptor, 1, 19) == b"\x02"
         if (wal, shm, wal_mode) != (state.wal_size is not None, state.shm, state.wal_mode):
             raise Moved
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
 

@@ -24,6 +24,8 @@ SIDECARS = ("-wal", "-shm", "-journal")
 PENDING_BYTE = 0x40000000
 LOCK_RANGE = 512
 """SQLite's lock bytes: PENDING, RESERVED and the 510 SHARED ones follow each other."""
+_SHM_IN_USE = 128
+"""The byte of a `-shm` on which every connection that keeps it true has a lock (SQLite's `unixShm`)."""
 
 _FELLOWS: set[int] = set()
 """Fellow processes of one scan; empty in every process that writes."""
@@ -87,15 +89,26 @@ def lock_probe(descriptor: int) -> int | None:
     This notices processes of another PID namespace (a container that shares the volume), which `/proc`
     does not show.
     """
+    pid = _lock_owner(descriptor, PENDING_BYTE, LOCK_RANGE)
+    return None if pid is None or pid in _FELLOWS else max(pid, 0)
+
+
+def in_use(shm: int) -> bool:
+    """Whether another process keeps the shared memory open as `shm` true; False where the system does not tell."""
+    return _lock_owner(shm, _SHM_IN_USE, 1) is not None
+
+
+def _lock_owner(descriptor: int, first: int, length: int) -> int | None:
+    """The pid of another process with a lock on some of these bytes, 0 or less if it cannot be seen, None if none."""
     if sys.platform != "linux":
         return None
     import fcntl
 
     layout = "@hhqqi"
-    wanted = struct.pack(layout, fcntl.F_WRLCK, os.SEEK_SET, PENDING_BYTE, LOCK_RANGE, 0)
+    wanted = struct.pack(layout, fcntl.F_WRLCK, os.SEEK_SET, first, length, 0)
     answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, wanted)
     kind, _whence, _start, _length, pid = struct.unpack(layout, answer)
-    return None if kind == fcntl.F_UNLCK or pid in _FELLOWS else max(pid, 0)
+    return None if kind == fcntl.F_UNLCK else pid
 
 
 def _ours() -> set[int]:

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import apsw
 
+from . import wal_snapshot
 from .connections import READ_BUSY_MS, begin_reading, connect
 from .copies import copy_beside_writers, copy_plain, remove_folder, scratch_folder
 from .file_marks import Locked, Moved, marks, settled_marks, sidecar, sidecars_kept
@@ -35,6 +36,8 @@ WAL_HEADER = 32
 
 _OTHER_USER = "not all of its files may be read by this user; run as the user who owns them"
 
+MARK_TRIES = 20
+"""How often a read transaction begins to fall between two commits, which a busy writer makes some thousands a second."""
 
 BETWEEN_SIGNALS = 100_000
 """Steps of SQLite's machine after which Python may look for a signal."""
@@ -42,12 +45,16 @@ BETWEEN_SIGNALS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An open connection in a read transaction. `rows_trusted` is False where commits may be out of view."""
+    """An open connection in a read transaction. `rows_trusted` is False where commits may be out of view.
+
+    `snapshot` is there when it was asked for and can be had: what of the files the transaction sees.
+    """
 
     connection: apsw.Connection
     how: How
     state: FileState
     rows_trusted: bool
+    snapshot: wal_snapshot.Snapshot | None = None
 
 
 def look_at_rows(reading: Reading) -> None:
@@ -64,8 +71,10 @@ class HotJournal(Exception):
     """SQLite wants to roll back a journal that `examine` took for a living process's."""
 
 
-def opened(state: FileState, *, pause_writers: bool) -> AbstractContextManager[Reading]:
-    """Open a file that has no `problem`.
+def opened(
+    state: FileState, *, pause_writers: bool, to_copy: bool = False
+) -> AbstractContextManager[Reading]:
+    """Open a file that has no `problem`. `to_copy` asks for a `snapshot`: no other connection to it may be in this process.
 
     Raises Moved when it is not what `state` says, HotJournal when SQLite finds one, `copies.WrittenTooOften`,
     and CouldNotLook for everything that a new start does not mend.
@@ -76,7 +85,7 @@ def opened(state: FileState, *, pause_writers: bool) -> AbstractContextManager[R
         # It holds nothing. A full disk leaves a header, and beside a `-shm` no read-only connection gets past that.
         return _immutable(state, rows_trusted=True)
     if state.wal_size is not None and state.shm:
-        return _live(state)
+        return _live(state, to_copy=to_copy)
     if state.wal_size:
         return _copy_with_wal(state)
     if not state.wal_mode and state.wal_size is None and state.holders.held:
@@ -92,16 +101,36 @@ def named(processes: Iterable[Holder]) -> str:
 
 
 @contextmanager
-def _live(state: FileState) -> Iterator[Reading]:
+def _live(state: FileState, *, to_copy: bool) -> Iterator[Reading]:
     try:
-        with sidecars_kept(state, READ_BUSY_MS / 1000):
+        with sidecars_kept(state, READ_BUSY_MS / 1000) as database, ExitStack() as stack:
+            files = stack.enter_context(wal_snapshot.opened(database, state.path)) if to_copy else None
+            before = wal_snapshot.mark_of(files) if files else None
             connection = _begin(state, state.path, "mode=ro&readonly_shm=1")
-            try:
-                yield Reading(connection, "live", state, rows_trusted=True)
-            finally:
-                connection.close()
+            stack.callback(connection.close)
+            snapshot = _snapshot(connection, files, before) if files else None
+            yield Reading(connection, "live", state, rows_trusted=True, snapshot=snapshot)
     except Locked:
         raise CouldNotLook(_locked_line(state)) from None
+
+
+def _snapshot(
+    connection: apsw.Connection, files: wal_snapshot.Files, before: wal_snapshot.Mark | None
+) -> wal_snapshot.Snapshot | None:
+    """The snapshot of a read transaction that began after `before`, or of one that begins anew where a writer was faster."""
+    for _ in range(MARK_TRIES):
+        after = wal_snapshot.mark_of(files)
+        if before is not None and before == after:
+            return wal_snapshot.Snapshot(files, before) if _agrees(connection, before) else None
+        connection.execute("COMMIT")
+        before = wal_snapshot.mark_of(files)
+        begin_reading(connection)
+    return None
+
+
+def _agrees(connection: apsw.Connection, mark: wal_snapshot.Mark) -> bool:
+    ((pages,),) = connection.execute("PRAGMA page_count")
+    return not mark.frames or pages == mark.pages
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from .sizes import path_text
 from .structure import classify
 from .verification import tables, whole_file
 from .violations import with_referrers
+from .wal_snapshot import NotWhole
 
 SLACK_BYTES = 16 * 1024 * 1024
 """Room left beside what a backup and an undo file are expected to take."""
@@ -110,7 +111,7 @@ def copy_counted(source: Path, target: Path, progress: database.Progress = datab
 
     Raises Refused, and leaves no file, when the copy fails or commits may be out of its view.
     """
-    return database.read(source, lambda reading: _copy(reading, target, progress))
+    return database.read(source, lambda reading: _copy(reading, target, progress), to_copy=True)
 
 
 def verified(
@@ -178,9 +179,20 @@ def _copy(reading: database.Reading, target: Path, progress: database.Progress) 
     target.unlink(missing_ok=True)  # an immutable read may begin again
     if reading.how == "immutable":
         database.copy_unmoved(reading.state.path, target, progress)
-    else:
+    elif not _snapshot_copied(reading, target, progress):
         database.copy_database(reading.connection, target, progress)
     return tables(reading.connection, search=False)[2]
+
+
+def _snapshot_copied(reading: database.Reading, target: Path, progress: database.Progress) -> bool:
+    """Whether what is read could be copied by bytes."""
+    if reading.snapshot is None:
+        return False
+    try:
+        database.copy_snapshot(reading.snapshot, target, progress)
+    except NotWhole:
+        return False
+    return True
 
 
 def _refuse_unrecorded_cascades(plan: Plan, shape: Shape) -> None:
