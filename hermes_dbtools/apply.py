@@ -39,6 +39,7 @@ from .damage._declare import IDLE_SECONDS, Planners, ScanContext
 from .home import Home
 from .model import Plan, Receipt, Refused, RolledBack, Step, ToolError
 from .plan import totals
+from .private_files import named, reason
 from .shape import read_shape
 from .sizes import path_text
 from .structure import Gate
@@ -99,15 +100,13 @@ def apply_plan(home: Home, plan: Plan, options: ApplyOptions | None = None) -> R
             with contextlib.suppress(ToolError, apsw.Error, OSError):
                 status = settle.give_up(home, folder, state)
             if status == "committed" and isinstance(error, Exception):
-                raise files_back.Unfinished(
-                    f"receipt {receipt.id}: the rows are repaired, but then: {error.__cause__ or error}; "
-                    "mend that and run hermes-dbtools repair --apply again"
-                ) from error
+                why = reason(error.__cause__ or error)
+                raise files_back.unfinished(receipt, f"the rows are repaired, but then: {why}") from error
             raise
         receipt = files_back.finish(folder, state, receipt, named_files.of_home(home))
         if options.verify:
             receipt = msgspec.structs.replace(receipt, dbhash_after=dbhash.of_home(home))
-            receipts.write(folder, state, receipt)
+            files_back.write(folder, state, receipt)
     return receipt
 
 
@@ -149,8 +148,7 @@ def _write_pending(
         for name in (receipts.PLAN, receipts.RECEIPT):
             (folder / name).unlink(missing_ok=True)
         folder.rmdir()
-        reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
-        raise Refused(f"{folder}: {reason}; nothing was changed") from error
+        raise Refused(f"{named(error, folder)}; nothing was changed") from error
 
 
 def _new_receipt(state: database.FileState, plan: Plan, folder: Path, options: ApplyOptions) -> Receipt:
@@ -195,18 +193,19 @@ def _write(
             commit(connection)
             receipt = msgspec.structs.replace(receipt, lock_seconds=time.perf_counter() - started)
     except (apsw.Error, OSError) as error:
-        _roll_back(connection)
-        raise RolledBack(f"{home.database}: {error}; nothing was changed") from error
+        roll_back(connection)
+        raise RolledBack(f"{named(error, home.database)}; nothing was changed") from error
     else:
         if not held:
             database.checkpoint_passive(connection)
     finally:
-        _roll_back(connection)
+        roll_back(connection)
         connection.close()
     return receipt
 
 
-def _roll_back(connection: apsw.Connection) -> None:
+def roll_back(connection: apsw.Connection) -> None:
+    """End the transaction without a change, where SQLite has not done so already."""
     if connection.in_transaction:
         connection.execute("ROLLBACK")
 

@@ -16,6 +16,7 @@ from . import receipts, trash
 from .database import FileState, create_private
 from .file_digests import file_digest
 from .model import FileCopy, Receipt, Refused, ToolError
+from .private_files import reason
 
 
 class Unfinished(ToolError):
@@ -32,27 +33,40 @@ def finish(folder: Path, state: FileState, receipt: Receipt, named: trash.Named)
     """
     failed = [line for file in receipt.files if (line := _put_back(file, state))]
     if failed:
-        raise Unfinished(
-            f"receipt {receipt.id}: the rows are repaired, but {len(failed)} of {len(receipt.files)} files could not be "
-            f"put back: {failed[0]}; mend that and run hermes-dbtools repair --apply again"
+        raise unfinished(
+            receipt,
+            f"the rows are repaired, but {len(failed)} of {len(receipt.files)} files could not be put back: {failed[0]}",
         )
-    receipt, failed = trash.move_away(folder, state, receipt, named)
+    try:
+        receipt, failed = trash.move_away(folder, state, receipt, named)
+    except (OSError, Refused) as error:
+        why = f"the rows are changed, but its files could not be moved away: {reason(error)}"
+        raise unfinished(receipt, why) from error
     if failed:
-        receipts.write(folder, state, receipt)
-        raise Unfinished(
-            f"receipt {receipt.id}: the rows are changed, but {len(failed)} of {len(receipt.trash)} files could not be "
-            f"moved away: {failed[0]}; mend that and run hermes-dbtools repair --apply again"
+        # What it says of the files is for the next run, which looks at them anew where this cannot be written.
+        with contextlib.suppress(OSError, Refused):
+            receipts.write(folder, state, receipt)
+        raise unfinished(
+            receipt,
+            f"the rows are changed, but {len(failed)} of {len(receipt.trash)} files could not be moved away: {failed[0]}",
         )
     receipt = msgspec.structs.replace(receipt, status="committed")
+    write(folder, state, receipt)
+    return receipt
+
+
+def write(folder: Path, state: FileState, receipt: Receipt) -> None:
+    """Write the receipt of rows that are committed. Raises Unfinished."""
     try:
         receipts.write(folder, state, receipt)
     except (OSError, Refused) as error:
-        reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
-        raise Unfinished(
-            f"receipt {receipt.id}: the rows are repaired, but the receipt does not say so yet: {reason}; "
-            "mend that and run hermes-dbtools repair --apply again"
-        ) from error
-    return receipt
+        why = f"the rows are repaired, but the receipt does not say so yet: {reason(error)}"
+        raise unfinished(receipt, why) from error
+
+
+def unfinished(receipt: Receipt, why: str) -> Unfinished:
+    """The error for what came after the COMMIT of a receipt and failed."""
+    return Unfinished(f"receipt {receipt.id}: {why}; mend that and run hermes-dbtools repair --apply again")
 
 
 def take_away(receipt: Receipt) -> tuple[str, ...]:
@@ -88,13 +102,13 @@ def _put_back(file: FileCopy, state: FileState) -> str:
         if file_digest(scratch) != file.sha256:
             return f"{source} no longer has the digest that was found"
         os.link(scratch, target)
+        receipts.sync_folder(target.parent)
     except OSError as error:
-        return f"{target}: {error.strerror}"
+        return f"{target}: {reason(error)}"
     except Refused as error:
         return str(error)
     finally:
         # Also what a crash left between the two names of one file.
         with contextlib.suppress(OSError):
             scratch.unlink(missing_ok=True)
-    receipts.sync_folder(target.parent)
     return ""

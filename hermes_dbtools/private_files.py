@@ -54,12 +54,12 @@ def private_folder(folder: Path, like: Owned) -> Path:
         created = False
     except OSError as error:
         raise Refused(
-            f"{shown(folder)}: cannot be made ({_reason(error)}); check the folder above it"
+            f"{shown(folder)}: cannot be made ({reason(error)}); check the folder above it"
         ) from None
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
-        raise Refused(f"{shown(folder)}: not a folder of ours ({_reason(error)}); move it away") from None
+        raise Refused(f"{shown(folder)}: not a folder of ours ({reason(error)}); move it away") from None
     try:
         if created:
             own_like(descriptor, like)
@@ -82,7 +82,7 @@ def create_private(path: Path, like: Owned) -> int:
     try:
         descriptor = os.open(path, flags, FILE_MODE)
     except OSError as error:
-        raise Refused(f"{shown(path)}: cannot be made ({_reason(error)})") from None
+        raise Refused(f"{shown(path)}: cannot be made ({reason(error)})") from None
     os.fchmod(descriptor, FILE_MODE)  # whatever the umask took away
     own_like(descriptor, like)
     return descriptor
@@ -100,7 +100,7 @@ def repair_lock(database: Path) -> Iterator[Path]:
         descriptor = _open_lock(lock, real.stat())
     except OSError as error:
         raise Refused(
-            f"{shown(lock)}: the repair lock cannot be opened ({_reason(error)}); "
+            f"{shown(lock)}: the repair lock cannot be opened ({reason(error)}); "
             "check the folder, then run the command again"
         ) from None
     try:
@@ -142,12 +142,19 @@ def _lock(descriptor: int, lock: Path) -> None:
         raise Refused(f"{shown(lock)}: another repair is running; wait until it has finished") from None
     except OSError as error:
         raise Refused(
-            f"{shown(lock)}: cannot be locked ({_reason(error)}); copy the home to a local disk"
+            f"{shown(lock)}: cannot be locked ({reason(error)}); copy the home to a local disk"
         ) from None
     current = lock.lstat()
     if (current.st_dev, current.st_ino) != (opened.st_dev, opened.st_ino):
         raise Refused(f"{shown(lock)}: was replaced while it was taken; run the command again")
 
 
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
+def reason(error: BaseException) -> str:
+    """What an error says, in the middle of a line."""
+    return error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
+
+
+def named(error: BaseException, place: Path) -> str:
+    """What an error says, behind the path that it is about: its own, else this one."""
+    path = error.filename if isinstance(error, OSError) else None
+    return f"{shown(path if isinstance(path, str) else place)}: {reason(error)}"

@@ -19,6 +19,8 @@ from . import documents
 from .database import FileState, create_private, private_folder
 from .home import Home
 from .model import Receipt, Refused, UsageError
+from .private_files import reason
+from .shown import shown
 from .sizes import path_text
 
 RECEIPT = "receipt.json"
@@ -43,11 +45,18 @@ def new_folder(home: Home, state: FileState, fingerprint: str, now: float) -> Pa
     for attempt in range(1000):
         name = f"{moment}-{fingerprint[:8]}" + (f"-{attempt}" if attempt else "")
         if not (root / name).exists():
-            folder = private_folder(root / name, state)
-            sync_folder(root)
-            sync_folder(home.root)
-            return folder
+            return _durable(private_folder(root / name, state), home)
     raise Refused(f"{root}: too many receipts of one second")
+
+
+def _durable(folder: Path, home: Home) -> Path:
+    try:
+        sync_folder(folder.parent)
+        sync_folder(home.root)
+    except OSError as error:
+        folder.rmdir()
+        raise Refused(f"{shown(folder)}: {reason(error)}; nothing was changed") from None
+    return folder
 
 
 def write(folder: Path, state: FileState, receipt: Receipt) -> None:

@@ -73,6 +73,12 @@ def give_up(home: Home, folder: Path, state: FileState) -> str:
     return settled.status
 
 
+def word_of(home: Home, receipt: Receipt) -> str:
+    """What the database itself says of a receipt: `applied`, `undone`, or '' where it says nothing. Raises CouldNotLook."""
+    words = database.read(home.database, lambda reading: _marks(reading, (receipt,)))
+    return "" if words is None else words[receipt.id]
+
+
 def discard(folder: Path, *, keep_backup: bool = False) -> None:
     """Remove what a receipt that changed nothing had prepared: its undo file and, unless kept, its backup."""
     backup = () if keep_backup else (receipts.BACKUP,)

@@ -19,6 +19,7 @@ from . import receipts
 from .database import FileState, create_private, private_folder
 from .file_digests import file_digest
 from .model import FileTrash, Receipt, RolledBack
+from .private_files import reason
 
 FOLDER = "trash"
 
@@ -47,12 +48,12 @@ def move_away(folder: Path, state: FileState, receipt: Receipt, named: Named) ->
     failed: list[str] = []
     for file in waiting:
         try:
-            reason = reasons.get(file.path) or _move(file, folder, state)
+            stays = reasons.get(file.path) or _move(file, folder, state)
         except OSError as error:
-            failed.append(f"{file.path}: {error.strerror}")
+            failed.append(f"{file.path}: {reason(error)}")
             continue
-        if reason:
-            left[file.kept] = reason
+        if stays:
+            left[file.kept] = stays
     # A power loss may bring an old name back beside the new one: that loses nothing.
     receipts.sync_folder(folder / FOLDER)
     files = tuple(

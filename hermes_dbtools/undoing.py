@@ -5,6 +5,7 @@ Whatever has changed since, and would be lost or left dangling, is a conflict: i
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,8 +16,9 @@ import msgspec
 
 from . import apply, database, documents, files_back, guard, inverses, preflight, receipts, settle, trash
 from .home import Home
-from .model import Active, Plan, Receipt, Refused, RolledBack, UsageError, Value
+from .model import Active, Plan, Receipt, Refused, RolledBack, ToolError, UsageError, Value
 from .plan import fingerprint
+from .private_files import named, reason
 from .shape import read_shape
 
 
@@ -59,7 +61,8 @@ def choose_receipt(home: Home, receipt_id: str | None) -> Receipt:
 def undo(home: Home, receipt: Receipt, options: UndoOptions | None = None) -> Receipt:
     """Undo one committed receipt.
 
-    Raises Active when a session of it is live, Refused before anything is begun, RolledBack when nothing was changed.
+    Raises Active when a session of it is live, Refused before anything is begun, RolledBack when nothing was changed, and
+    Unfinished when it is taken back and something after that failed.
     """
     options = options or UndoOptions()
     state = database.examine(home.database)
@@ -74,37 +77,53 @@ def undo(home: Home, receipt: Receipt, options: UndoOptions | None = None) -> Re
         preflight.refuse_damaged_file(home)
         # That may take minutes, and a gateway may have been started in them.
         held = _refuse_live_or_held(home, database.examine(home.database), plan, options)
-        connection = database.open_for_repair(home.database, foreign_keys=False)
+        given: list[Path] = []
         try:
-            _run(connection, home, state, plan, receipt, folder, held=held, now=options.now)
-            if not held:
-                database.checkpoint_passive(connection)
-        finally:
-            connection.close()
-        receipt = msgspec.structs.replace(receipt, status="undone")
-        files_back.take_away(receipt)
-        trash.empty(folder, receipt)
-        receipts.write(folder, state, receipt)
+            _write(home, state, plan, receipt, folder, given, held=held, now=options.now)
+            receipt = msgspec.structs.replace(receipt, status="undone")
+            files_back.take_away(receipt)
+            trash.empty(folder, receipt)
+            receipts.write(folder, state, receipt)
+        except BaseException as error:
+            _explain(home, receipt, given, error)
+            raise
     return receipt
 
 
-def _run(
-    connection: apsw.Connection,
+def _explain(home: Home, receipt: Receipt, given: list[Path], error: BaseException) -> None:
+    """Raise Unfinished for an error that came after the COMMIT; before it, take away the names that were given.
+
+    What became of it is asked of the database. What cannot be asked now is settled by the next run.
+    """
+    word = ""
+    with contextlib.suppress(ToolError, apsw.Error, OSError):
+        word = settle.word_of(home, receipt)
+    if word == "applied":
+        trash.take_names(given)
+    elif word == "undone" and isinstance(error, Exception):
+        why = reason(error.__cause__ or error)
+        raise files_back.Unfinished(
+            f"receipt {receipt.id}: it is taken back, but then: {why}; mend that, the next repair finishes it"
+        ) from error
+
+
+def _write(
     home: Home,
     state: database.FileState,
     plan: Plan,
     receipt: Receipt,
     folder: Path,
+    given: list[Path],
     *,
     held: bool,
     now: float,
 ) -> None:
-    given: tuple[Path, ...] = ()
+    connection = database.open_for_repair(home.database, foreign_keys=False)
     try:
         apply.begin(connection)
         settle.settle_pending(connection, home, state, receipt.id)
         if settle.mark_of(connection)(receipt.id) != "applied":
-            raise Refused(  # noqa: TRY301 - what must hold inside the transaction reads in one place
+            raise Refused(
                 f"receipt {receipt.id}: the database does not say that it was applied; nothing was changed"
             )
         shape = read_shape(connection)
@@ -113,16 +132,16 @@ def _run(
         known = inverses.known_violations(connection, shape, receipt, folder)
         inverses.apply_inverses(connection, shape, plan, receipt, folder)
         inverses.refuse_new_violations(connection, shape, receipt, known)
-        given = trash.give_back(folder, state, receipt)
+        given += trash.give_back(folder, state, receipt)
         apply.mark(connection, receipt.id, "undone")
         apply.commit(connection)
-    except BaseException as error:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-            trash.take_names(given)
-        if isinstance(error, apsw.Error | OSError):
-            raise RolledBack(f"{home.database}: {error}; nothing was changed") from error
-        raise
+        if not held:
+            database.checkpoint_passive(connection)
+    except (apsw.Error, OSError) as error:
+        raise RolledBack(f"{named(error, home.database)}; nothing was changed") from error
+    finally:
+        apply.roll_back(connection)
+        connection.close()
 
 
 def _plan_of(home: Home, receipt: Receipt) -> Plan:

@@ -15,6 +15,7 @@ from .. import database, preflight
 from ..database import FileState
 from ..home import Home
 from ..model import CouldNotLook, Refused, ToolError
+from ..private_files import reason
 from ..shown import shown
 from ..sizes import path_text
 from . import folding, looking, room, shelf, swapping, whole_files
@@ -105,10 +106,7 @@ def restore(
             progress("copying")
             _make_new(prepared, one, progress)
             progress("putting in place")
-            if state.problem == "missing":
-                swapping.put(one)
-            else:
-                _exchange(one, prepared, moment)
+            _put_in_place(one, prepared, moment)
         finally:
             one.clear()
         return prepared.document(applied=True, replaced=path_text(one.kept) if one.kept.exists() else "")
@@ -142,6 +140,22 @@ def _make_new(prepared: Prepared, one: Swap, progress: Callable[[str], None]) ->
     whole_files.like(one.new, one.state)
 
 
+def _put_in_place(one: Swap, prepared: Prepared, now: float) -> None:
+    new = whole_files.inode(one.new)
+    try:
+        if one.state.problem == "missing":
+            swapping.put(one)
+        else:
+            _exchange(one, prepared, now)
+    except OSError as error:
+        if not one.target.exists() or whole_files.inode(one.target) != new:
+            raise
+        before = f", the file before it is {shown(one.kept)}" if one.kept.exists() else ""
+        raise InPlace(
+            f"{shown(one.target)}: the backup is in place{before}, but then: {reason(error)}; check the disk"
+        ) from error
+
+
 def _exchange(one: Swap, prepared: Prepared, now: float) -> None:
     manifest = Manifest(
         name=one.kept.stem,
@@ -153,16 +167,8 @@ def _exchange(one: Swap, prepared: Prepared, now: float) -> None:
         schema_version=prepared.present.schema_version,
     )
     written = shelf.write_manifest(one.kept.parent, one.state, manifest)
-    new = whole_files.inode(one.new)
     try:
         swapping.swap(one)
-    except OSError as error:
-        if whole_files.inode(one.target) != new:
-            raise
-        raise InPlace(
-            f"{shown(one.target)}: the backup is in place, the file before it is {shown(one.kept)}, but then: "
-            f"{(error.strerror or str(error)).lower()}; check the disk"
-        ) from error
     finally:
         if not one.kept.exists():
             written.unlink(missing_ok=True)
@@ -175,6 +181,5 @@ def _with_owner(state: FileState) -> FileState:
     try:
         folder = state.path.parent.stat()
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise CouldNotLook(f"{shown(state.path.parent)}: {reason}; check the path") from None
+        raise CouldNotLook(f"{shown(state.path.parent)}: {reason(error)}; check the path") from None
     return replace(state, uid=folder.st_uid, gid=folder.st_gid, mode=0o600)

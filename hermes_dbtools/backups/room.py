@@ -12,6 +12,7 @@ import apsw
 from .. import database, preflight
 from ..database import FileState
 from ..model import Refused
+from ..private_files import reason
 from ..shown import shown
 from . import shelf
 
@@ -36,8 +37,7 @@ def explained(place: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, apsw.Error) as error:
-        reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
-        raise Refused(f"{shown(place)}: {reason}; nothing was changed") from error
+        raise Refused(f"{shown(place)}: {reason(error)}; nothing was changed") from error
 
 
 def free_name(folder: Path, now: float, word: str) -> str:

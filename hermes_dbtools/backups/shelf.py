@@ -70,7 +70,11 @@ def manifest_of(path: Path) -> Manifest | None:
 def write_manifest(folder: Path, like: FileState, manifest: Manifest) -> Path:
     """Write what is known of a copy beside it, synced."""
     path = folder / f"{manifest.name}{MANIFEST}"
-    receipts.write_private(path, like, documents.encode(manifest))
+    try:
+        receipts.write_private(path, like, documents.encode(manifest))
+    except BaseException:
+        path.unlink(missing_ok=True)  # it may have its name and be unsynced
+        raise
     return path
 
 

@@ -14,6 +14,8 @@ seen afterwards; then the old file goes back.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -33,6 +35,9 @@ NEW = ".restore-new"
 OLD = ".restore-old"
 STEP = ".restore-step"
 FIRST = ".restore-first"
+
+KEPT_SIDECARS = ("-wal", "-journal")
+"""What may hold something that SQLite would apply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,37 +79,54 @@ def swap(one: Swap) -> None:
 
     Raises Refused when somebody holds the old file, and OSError or apsw errors; the database is then what it was.
     """
-    new, spare = inode(one.new), True
-    try:
-        with ExitStack() as locks:
-            descriptor = locks.enter_context(alone(one.target))
-            locks.enter_context(alone(one.new))
-            refuse_holders(one.target)
-            keep(one, descriptor)
-            link(one.target, one.first)
-            content = has_content(one.target)
-            if folded := content and fold_old(one, descriptor):
-                locks.enter_context(alone(one.old))
-                link(one.old, one.step)
-                rename(one.step if one.step.exists() else one.old, one.target)
-                receipts.sync_folder(one.target.parent)
-            # What SQLite cannot fold in lies only beside the kept file from here on.
-            spare = folded or not content
-            remove_sidecars(one.target)
-            rename(one.new, one.target)
-            receipts.sync_folder(one.target.parent)
-            give_back_if_held(one)
-    finally:
-        one.clear()
-        if spare and inode(one.target) != new:
-            folding.remove_with_sidecars(one.kept)
+    new = inode(one.new)
+    with ExitStack() as locks:
+        locks.callback(one.clear)
+        try:
+            _exchange(one, locks)
+        except BaseException:
+            if inode(one.target) != new:
+                go_back(one)
+            raise
     one.kept.chmod(0o600)
 
 
-def put(one: Swap) -> None:
-    """Put the new file where no database is; stale sidecars are kept and removed first. Raises Refused when one has come."""
-    keep_sidecars(one)
+def _exchange(one: Swap, locks: ExitStack) -> None:
+    descriptor = locks.enter_context(alone(one.target))
+    locks.enter_context(alone(one.new))
+    refuse_holders(one.target)
+    keep(one, descriptor)
+    link(one.target, one.first)
+    if has_content(one.target) and fold_old(one, descriptor):
+        locks.enter_context(alone(one.old))
+        link(one.old, one.step)
+        rename(one.step if one.step.exists() else one.old, one.target)
+        receipts.sync_folder(one.target.parent)
+    # What SQLite cannot fold in lies only beside the kept file from here on.
     remove_sidecars(one.target)
+    rename(one.new, one.target)
+    receipts.sync_folder(one.target.parent)
+    give_back_if_held(one)
+
+
+def put(one: Swap) -> None:
+    """Put the new file where no database is; stale sidecars are kept and removed first.
+
+    Raises Refused when one has come, and OSError; the sidecars are what they were then, unless the new file has the name.
+    """
+    try:
+        keep_sidecars(one)
+        remove_sidecars(one.target)
+        _name_new(one)
+    except BaseException:
+        with contextlib.suppress(OSError, Refused):
+            give_sidecars_back(one)
+        _forget_kept(one)
+        raise
+    receipts.sync_folder(one.target.parent)
+
+
+def _name_new(one: Swap) -> None:
     try:
         os.link(one.new, one.target)
     except FileExistsError:
@@ -113,8 +135,6 @@ def put(one: Swap) -> None:
         if error.errno not in NO_LINKS:
             raise
         rename(one.new, one.target)
-    one.new.unlink(missing_ok=True)
-    receipts.sync_folder(one.target.parent)
 
 
 def has_content(target: Path) -> bool:
@@ -141,27 +161,19 @@ def keep(one: Swap, descriptor: int) -> None:
 
 def keep_sidecars(one: Swap) -> None:
     """Copy what lies in the sidecars next to the file that is kept."""
-    for suffix in ("-wal", "-journal"):
+    for suffix in KEPT_SIDECARS:
         path = sidecar(one.target, suffix)
         if path.exists() and path.stat().st_size:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-            try:
-                copy_open(descriptor, sidecar(one.kept, suffix), one.state)
-            finally:
-                os.close(descriptor)
+            _copy_sidecar(path, sidecar(one.kept, suffix), one.state)
     receipts.sync_folder(one.kept.parent)
 
 
 def fold_old(one: Swap, descriptor: int) -> bool:
     """Make the old file with its sidecars folded in. False where SQLite makes no database of them, in whatever place."""
     copy_open(descriptor, one.old, one.state)
-    for suffix in ("-wal", "-journal"):
+    for suffix in KEPT_SIDECARS:
         if sidecar(one.kept, suffix).exists():
-            kept = os.open(sidecar(one.kept, suffix), os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                copy_open(kept, sidecar(one.old, suffix), one.state)
-            finally:
-                os.close(kept)
+            _copy_sidecar(sidecar(one.kept, suffix), sidecar(one.old, suffix), one.state)
     if one.state.problem or not folding.fold(one.old):
         folding.remove_with_sidecars(one.old)
         return False
@@ -196,15 +208,57 @@ def give_back_if_held(one: Swap) -> None:
     )
 
 
+def go_back(one: Swap) -> None:
+    """Let the old file lie in its place again as it was, and keep no copy of it.
+
+    Where the system does not let it, or somebody got hold of the folded file, that one stays: it holds the same.
+    """
+    original = not one.first.exists() or inode(one.first) == inode(one.target)
+    with contextlib.suppress(OSError, Refused):
+        if original or not find_holders(one.target).held:
+            give_sidecars_back(one)
+            if not original:
+                rename(one.first, one.target)
+                receipts.sync_folder(one.target.parent)
+    _forget_kept(one, folded=not original)
+
+
+def _forget_kept(one: Swap, *, folded: bool = False) -> None:
+    """Remove the kept file, unless its sidecars lie nowhere else."""
+    if folded or not any(_only_kept(one, suffix) for suffix in KEPT_SIDECARS):
+        folding.remove_with_sidecars(one.kept)
+
+
 def give_sidecars_back(one: Swap) -> None:
     """Put the sidecars of the old file beside it again, each in one step."""
-    for suffix in ("-wal", "-journal"):
-        if sidecar(one.kept, suffix).exists():
-            descriptor = os.open(sidecar(one.kept, suffix), os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                copy_open(descriptor, sidecar(one.first, suffix), one.state)
-            finally:
-                os.close(descriptor)
-            like(sidecar(one.first, suffix), one.state)
-            rename(sidecar(one.first, suffix), sidecar(one.target, suffix))
+    for suffix in KEPT_SIDECARS:
+        if _only_kept(one, suffix):
+            _give_back(one, suffix)
     receipts.sync_folder(one.target.parent)
+
+
+def _only_kept(one: Swap, suffix: str) -> bool:
+    """Whether this sidecar lies beside the file that is kept and no longer beside the database."""
+    return sidecar(one.kept, suffix).exists() and not sidecar(one.target, suffix).exists()
+
+
+def _give_back(one: Swap, suffix: str) -> None:
+    kept = sidecar(one.kept, suffix)
+    like(kept, one.state)
+    try:
+        rename(kept, sidecar(one.target, suffix))
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        copy = sidecar(one.first, suffix)
+        _copy_sidecar(kept, copy, one.state)
+        like(copy, one.state)
+        rename(copy, sidecar(one.target, suffix))
+
+
+def _copy_sidecar(source: Path, target: Path, owner: FileState) -> None:
+    descriptor = os.open(source, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        copy_open(descriptor, target, owner)
+    finally:
+        os.close(descriptor)

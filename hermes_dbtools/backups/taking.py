@@ -147,12 +147,13 @@ def _shelve(state: FileState, folder: Path, copy: Copy, now: float) -> Manifest:
         schema_sha256=copy.schema_sha256,
         schema_version=copy.schema_version,
     )
-    written = shelf.write_manifest(folder, state, manifest)
+    written, named = shelf.write_manifest(folder, state, manifest), folder / f"{manifest.name}.db"
     try:
-        copy.path.rename(folder / f"{manifest.name}.db")
+        copy.path.rename(named)
         receipts.sync_folder(folder)
     except BaseException:
-        written.unlink(missing_ok=True)
+        for path in (named, written):
+            path.unlink(missing_ok=True)
         raise
     return manifest
 
@@ -200,7 +201,7 @@ def _to_file(
             _name(scratch, target)
         finally:
             scratch.unlink(missing_ok=True)
-        receipts.sync_folder(target.parent)
+        _keep(target)
     manifest = Manifest(
         name=target.name, kind="backup", database=path_text(state.path), created_at=now, size=size,
         rows=dict(copy.rows), sha256=copy.sha256,
@@ -216,6 +217,15 @@ def _name(scratch: Path, target: Path) -> None:
         if error.errno not in NO_LINKS:
             raise
         scratch.rename(target)
+
+
+def _keep(target: Path) -> None:
+    """Make the name of a new file durable, or take it away again."""
+    try:
+        receipts.sync_folder(target.parent)
+    except BaseException:
+        target.unlink()
+        raise
 
 
 def _document(
