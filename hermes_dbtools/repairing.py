@@ -14,6 +14,7 @@ from .model import Active, CouldNotLook, DatabaseReport, Plan, Receipt, Refused,
 from .plan import PlanOptions, make_plan
 from .scanning import ScanOptions, exit_code, scan
 from .selection import checked_choices, parse_choice
+from .sizes import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ def refuse_nothing_to_do(prepared: Prepared) -> None:
     if active and not prepared.plan.steps:
         sessions = sorted({str(item.session_id) for item in active})
         raise Active(
-            f"{len(sessions)} live {'session' if len(sessions) == 1 else 'sessions'} left alone: {sessions[0]} "
+            f"{counted(len(sessions), 'live session')} left alone: {sessions[0]} "
             f"({active[0].reason}); nothing was changed; try again when it is idle"
         )
 

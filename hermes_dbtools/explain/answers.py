@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -12,13 +11,13 @@ import apsw
 from ..damage._declare import ScanContext
 from ..home import Home
 from ..model import CouldNotLook
-from ..sizes import path_text
+from ..sizes import counted, path_text
 from . import findings, looking, places, statements, verdicts
 from .document import About, Explanation, Held, Holding, Kind, Log, Session
 from .failures import failures
 from .findings import Answer, Question
 from .looking import Looked, Seen
-from .next_commands import commands, deletes, place_of
+from .next_commands import commands, deletes, place_of, session_word
 from .reading_log import LogReading
 from .reading_log import Seen as Lines
 
@@ -58,14 +57,17 @@ def explain_session(home: Home, word: str, progress: Progress, now: float | None
     (seen,) = looked.sessions
     answer = findings.look(home, Question((seen.place.id,), seen.family), moment, progress)
     place = place_of(home)
-    again = f"hermes-dbtools explain{place.database} {shlex.quote(seen.place.id)}"
+    again = f"hermes-dbtools explain{place.database} {session_word(seen.place.id)}"
     return _explanation(_Asked(home, looked, answer, again))
 
 
 def explain_log(
     home: Home, log: LogReading, progress: Progress, now: float | None = None, again: str = ""
 ) -> Explanation:
-    """What the failures of a log mean, of the sessions that it names and of the file. `again` asks the same."""
+    """What the failures of a log mean, of the sessions that it names and of the file.
+
+    `again` asks the same; without it (a log on standard input is gone), a session is asked about again.
+    """
     moment = time.time() if now is None else now
     select = _classes(log)
     ids = tuple(log.ids)
@@ -80,7 +82,18 @@ def explain_log(
     family = {one for seen in looked.sessions for one in seen.family}
     question = Question(ids, family, everyone=True, select=select)
     answer = findings.look(home, question, moment, progress)
-    return _explanation(_Asked(home, looked, answer, again, log))
+    return _explanation(_Asked(home, looked, answer, again or _again(home, looked), log))
+
+
+def _again(home: Home, looked: Looked) -> str:
+    """Ask again about the first session that is live, else about the file."""
+    held = [seen.place.id for seen in looked.sessions if seen.live is not None]
+    database = place_of(home).database
+    return (
+        f"hermes-dbtools explain{database} {session_word(held[0])}"
+        if held
+        else f"hermes-dbtools scan{database}"
+    )
 
 
 def _classes(log: LogReading) -> tuple[str, ...]:
@@ -108,7 +121,7 @@ def _explanation(asked: _Asked) -> Explanation:
     grave = _grave(asked)
     fails = any(verdicts.wrong(seen) for seen in asked.looked.sessions)
     bad = bool(grave) or fails
-    mended = grave | {one.slug for one in answer.about if fails and one.relation == "own"}
+    mended = grave | {one.slug for one in answer.about if (fails or not grave) and one.relation == "own"}
     blind = [*answer.blind, *(f"profile {name}: could not look" for name in asked.looked.unseen)]
     next_ = commands(place_of(asked.home), answer, mended, asked.looked.sessions, asked.again)
     if asked.deleting and not answer.broken_file:
@@ -224,7 +237,7 @@ def _verdict(asked: _Asked, *, bad: bool) -> str:
         return "the log holds no failure of the store"
     failing = sum(verdicts.wrong(seen) for seen in sessions)
     if failing:
-        return f"{failing} of {len(sessions)} session{'s' if len(sessions) != 1 else ''} of this log cannot be saved now"
+        return f"{failing:,} of {counted(len(sessions), 'session')} of this log cannot be saved now"
     if bad:
         return "what the log complains of is still in the file"
     if answer.blind:

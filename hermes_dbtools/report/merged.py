@@ -66,8 +66,7 @@ def _sums(merged: Merged) -> str:
     ]
     parts.append(", ".join(found) or "nothing found")
     if summary.accepted:
-        parts.append(f"{summary.accepted:,} {'finding' if summary.accepted == 1 else 'findings'} accepted")
+        parts.append(f"{counted(summary.accepted, 'finding')} accepted")
     if summary.could_not_look:
-        times = summary.could_not_look
-        parts.append(f"could not look {times:,} {'time' if times == 1 else 'times'}")
+        parts.append(f"could not look {counted(summary.could_not_look, 'time')}")
     return " · ".join(parts)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..model import DatabaseReport, Finding, Result
 from ..report_document import DatabaseDocument, FindingDocument, ResultDocument
 from ..shown import one_line
-from ..sizes import search_text, size_text
+from ..sizes import counted, search_text, size_text
 
 
 class Outcome(NamedTuple):
@@ -44,12 +44,12 @@ def summary(results: Iterable[Result | ResultDocument]) -> str:
     parts = []
     for severity in ("error", "warning", "note"):
         if count := sum(one.counts and one.severity == severity for one in found):
-            parts.append(f"{count} {severity}{'s' if count > 1 else ''}")
+            parts.append(counted(count, severity))
     counts = [", ".join(parts) or "nothing found"]
     if accepted := sum(one.accepted for one in found):
         counts = [
             *([counts[0]] if parts else []),
-            f"{accepted:,} {'finding' if accepted == 1 else 'findings'} accepted",
+            f"{counted(accepted, 'finding')} accepted",
         ]
     for status, word in (("clean", "clean"), ("not-applicable", "not applicable")):
         if count := sum(one.status == status for one in found):

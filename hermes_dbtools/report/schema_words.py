@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ..model import Receipt, Step
 from ..shown import one_line
+from ..sizes import counted
 
 UPDATE = ("update hermes-dbtools", "the file is newer than it knows: report only")
 """What to do about a newer file, and why."""
@@ -42,5 +43,4 @@ def taken_back_lines(receipt: Receipt, *, done: bool) -> list[str]:
 
 
 def _counted(count: int, kind: str) -> str:
-    plural = {"index": "indexes", "trigger": "triggers"}
-    return f"{count:,} {kind if count == 1 else plural[kind]}"
+    return counted(count, kind, {"index": "indexes", "trigger": "triggers"}[kind])

@@ -8,6 +8,7 @@ from tabulate import tabulate
 
 from ..model import SearchIndexState, Step
 from ..shown import one_line
+from ..sizes import counted
 
 HEADERS = ("index", "layout", "columns", "triggers", "rows", "indexed", "verdict")
 GAPS_SHOWN = 3
@@ -29,7 +30,7 @@ def works_text(steps: Iterable[Step]) -> list[str]:
     works = [work for step in steps for work in step.search]
     counts = {word: len({work.index for work in works if work.work == word}) for word in words}
     return [
-        f"{count:,} search {'index' if count == 1 else 'indexes'} {words[word]}"
+        f"{counted(count, 'search index', 'search indexes')} {words[word]}"
         for word, count in counts.items()
         if count
     ]

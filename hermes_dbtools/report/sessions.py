@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Sequence
 
 from ..model import Deletion, LiveSession, Plan, Receipt, Skipped
 from ..plan import totals
-from ..shown import one_line
+from ..shown import call, one_line, shell_word
 from ..sizes import counted, size_text
 
 SHOWN = 20
@@ -34,8 +33,7 @@ def plan_text(plan: Plan, seconds: float) -> str:
 
 def plan_next(ids: Sequence[str], options: str) -> list[str]:
     """The command that does what was shown."""
-    words = " ".join(shlex.quote(one_line(word)) for word in ids)
-    return [f"hermes-dbtools sessions delete {words}{options} --apply"]
+    return [call("hermes-dbtools sessions delete", f"{options} --apply", ids)]
 
 
 def deletion_text(done: Deletion) -> str:
@@ -50,7 +48,7 @@ def deletion_text(done: Deletion) -> str:
     for receipt in done.receipts:
         lines += _receipt(receipt)
     if done.receipts:
-        lines.append(f"undo:   hermes-dbtools undo {shlex.quote(done.receipts[-1].database)}")
+        lines.append(f"undo:   hermes-dbtools undo {shell_word(done.receipts[-1].database)}")
     return "\n".join(lines) + "\n"
 
 
@@ -58,10 +56,9 @@ def spared_text(pinned: int, half_matched: int) -> str:
     """How many lineages with a match a prune leaves alone, besides the live ones."""
     lines = []
     if pinned:
-        lines.append(f"spared: {pinned:,} pinned {'lineage' if pinned == 1 else 'lineages'}")
+        lines.append(f"spared: {counted(pinned, 'pinned lineage')}")
     if half_matched:
-        words = "lineage" if half_matched == 1 else "lineages"
-        lines.append(f"spared: {half_matched:,} {words} of which only a part matches")
+        lines.append(f"spared: {counted(half_matched, 'lineage')} of which only a part matches")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -78,7 +75,7 @@ def _receipt(receipt: Receipt) -> list[str]:
     lines = [f"receipt {receipt.id}: {rows:,} rows, {receipt.lock_seconds:.1f} s under the write lock"]
     if moved:
         size = size_text(sum(file.size for file in moved))
-        lines.append(f"  {len(moved):,} {'file' if len(moved) == 1 else 'files'} ({size}) moved beside it")
+        lines.append(f"  {counted(len(moved), 'file')} ({size}) moved beside it")
     return lines + _some([f"  left: {one_line(file.path)}: {file.left}" for file in left])
 
 

@@ -15,6 +15,7 @@ from .. import queries
 from ..cycles import cyclic_sessions
 from ..damage._declare import ScanContext, printable, whole
 from ..model import FileTrash, Finding, Remedy, Safety, Severity, Statement, Step, Value
+from ..sizes import counted
 from ._operation import Operation
 from .files import session_files
 from .ids import there
@@ -184,7 +185,7 @@ def _finding(root: str, holding: Holding, files: Mapping[str, list[FileTrash]], 
 def _title(root: str, holding: Holding) -> str:
     others = len(holding.ids) - 1
     below = f" and {others:,} that {'go' if others > 1 else 'goes'} with it" if others else ""
-    return f"delete {root}{below}: {holding.messages:,} message{'' if holding.messages == 1 else 's'}"
+    return f"delete {root}{below}: {counted(holding.messages, 'message')}"
 
 
 def _statements(holding: Holding) -> Iterator[Statement]:
@@ -206,9 +207,7 @@ def _prompts(hashes: Sequence[Value]) -> Finding:
     statement = Statement(
         "drop-prompts", {"hashes": json.dumps(hashes)}, len(hashes), "system_prompts", "delete"
     )
-    title = (
-        f"remove {len(hashes):,} stored prompt{'' if len(hashes) == 1 else 's'} that no session uses any more"
-    )
+    title = f"remove {counted(len(hashes), 'stored prompt')} that no session uses any more"
     return Finding(
         code=CODE,
         slug=SLUG,

@@ -31,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
+from ...sizes import counted
 from .._declare import ScanContext, declare, moment, printable, text, whole
 
 _REFUSALS = {
@@ -49,7 +50,7 @@ def _find(context: ScanContext) -> Iterator[Finding]:
             table="sessions",
             key=session_id,
             kind=kind,
-            message=f"it ended, and {late:,} message{'' if late == 1 else 's'} came more than a minute later"
+            message=f"it ended, and {counted(late, 'message')} came more than a minute later"
             if late
             else "it ended, and a route that is in use sends a chat to it",
             evidence={

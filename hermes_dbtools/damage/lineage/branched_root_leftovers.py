@@ -40,6 +40,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ...model import Finding, Remedy, Safety, Severity, Statement, Step, Value
+from ...sizes import counted
 from .._declare import ScanContext, declare, finite, printable, text, whole
 
 REPORT = Remedy("report", Safety.CHOICE)
@@ -152,7 +153,7 @@ def _clear(table: str, session_id: Value, key: str, count: int) -> Remedy:
 
 
 def _rows(count: int, table: str) -> str:
-    return f"{count} {'row' if count == 1 else 'rows'} of {table}"
+    return f"{counted(count, 'row')} of {table}"
 
 
 def _step(key: Value, answer: str, title: str, statement: Statement, session_ids: tuple[Value, ...]) -> Step:

@@ -37,6 +37,7 @@ from collections.abc import Iterator
 
 from ...cycles import find_cycles
 from ...model import Finding, Safety, Severity, Value
+from ...sizes import counted
 from ...visibility import HELPERS, Rule, Standing, standings
 from .._declare import ScanContext, declare, text, whole
 from ..references._missing import adopted_ids
@@ -119,11 +120,7 @@ def _cause(context: ScanContext, session_id: Value, standing: Standing) -> dict[
 
 def _finding(session_id: Value, standing: Standing, continuations: int, cause: dict[str, object]) -> Finding:
     rule = standing.rules[0]
-    others = (
-        f" nor {continuations:,} continuation{'' if continuations == 1 else 's'} of it"
-        if continuations
-        else ""
-    )
+    others = f" nor {counted(continuations, 'continuation')} of it" if continuations else ""
     return DAMAGE.finding(
         table="sessions",
         key=session_id,

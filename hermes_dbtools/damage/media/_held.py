@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ...media_files import Copy, MediaFolders, State, Wanted, split
 from ...media_references import SHA256, Form, Reference, admission_references, hosted_references
 from ...model import FileCopy, Finding, Remedy, Safety, Statement, Step, Value
+from ...sizes import counted
 from .._declare import Damage, ScanContext, printable, text, whole
 
 FILE, STOPPER = "damage/media/dangling_image_references", "HDB701"
@@ -123,7 +124,7 @@ def put_back(
             files.append(FileCopy(found[0].path, path, want.sha256, found[0].size))
         if refused:
             return Remedy("relink", Safety.EXACT, refused=refused)
-    title = f"put back {len(files)} file{'s' if len(files) != 1 else ''} by digest"
+    title = f"put back {counted(len(files), 'file')} by digest"
     step = Step(damage.code, damage.slug, key, "relink", title, (session,), (), tuple(files))
     return Remedy("relink", Safety.EXACT, step)
 
@@ -223,7 +224,7 @@ def _drop(damage: Damage, key: str, session: Value, group: list[Broken]) -> Reme
         "session_admissions",
         "update",
     )
-    title = f"take {len(group)} held reference{'s' if len(group) != 1 else ''} out of settled admissions"
+    title = f"take {counted(len(group), 'held reference')} out of settled admissions"
     step = damage.step(key=key, answer="drop", title=title, statements=(statement,), session_ids=(session,))
     return Remedy("drop", Safety.LOSSY, step)
 

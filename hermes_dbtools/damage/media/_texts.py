@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from ...media_files import Folder, MediaFolders, State, Wanted, is_file, state_of
 from ...media_references import API_IMAGE_NAME, SHA256, Mention, Root, mentions, transcript_references
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
+from ...sizes import counted
 from .._declare import Damage, ScanContext, printable, text, whole
 from ._held import Copies, put_back
 
@@ -182,7 +183,7 @@ def _transcript_finding(damage: Damage, session: Value, group: Group, copies: Co
         "messages",
         "update",
     )
-    title = f"let {len(ids)} message{'s' if len(ids) != 1 else ''} fall back to text"
+    title = f"let {counted(len(ids), 'message')} fall back to text"
     step = damage.step(key=key, answer="drop", title=title, statements=(statement,), session_ids=(session,))
     return damage.finding(
         table="messages",

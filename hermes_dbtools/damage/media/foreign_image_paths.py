@@ -35,8 +35,8 @@ from ...home import Home
 from ...media_files import MediaFolders, folders_of, is_file
 from ...media_references import Mention, is_windows, mentions
 from ...model import Finding, Safety, Severity, Value
+from ...sizes import counted
 from .._declare import ScanContext, declare, text, whole
-from ..references._words import counted
 from ._held import shown
 
 CHUNK = 200

@@ -31,8 +31,8 @@ from dataclasses import dataclass, field
 from ...image_check import dimensions
 from ...inline_images import in_text, parts_of
 from ...model import Finding, Remedy, Safety, Severity, Value
+from ...sizes import counted
 from .._declare import ScanContext, declare, printable
-from ..references._words import counted
 from ._parts import Place, contents, placeholder, put_placeholders
 
 LEAST = 1024

@@ -36,7 +36,7 @@ from ...media_files import MediaFolders, State, folders_of
 from ...media_names import name_of
 from ...model import FileTrash, Finding, Remedy, Safety, Severity, Statement, Step
 from ...retirement import retired_media_key
-from ...sizes import size_text
+from ...sizes import counted, size_text
 from .._declare import Damage, NotApplicable, ScanContext, declare
 from ._held import STOPPER, broken_references
 from ._unnamed import HELD, MediaFile, media_file, unnamed
@@ -105,8 +105,8 @@ def _reference(value: object) -> tuple[str, str]:
 def _free(files: list[MediaFile], refused: str | None, *, stopped: bool) -> Finding:
     keys = sorted(retired_media_key(file.path) for file in files)
     size = sum(file.size for file in files)
-    counted = f"{len(files):,} file{'' if len(files) == 1 else 's'}"
-    title = f"move {counted} away that a delete marked: {size_text(size)}"
+    found = counted(len(files), "file")
+    title = f"move {found} away that a delete marked: {size_text(size)}"
     step = _step("free", title, keys, tuple(file.trash() for file in sorted(files, key=lambda one: one.path)))
     evidence: dict[str, object] = {"keys": len(keys), "files": len(files), "bytes": size}
     if stopped:
@@ -115,7 +115,7 @@ def _free(files: list[MediaFile], refused: str | None, *, stopped: bool) -> Find
         table="state_meta",
         key="free",
         kind="free",
-        message=f"{counted} that a delete marked for removal and nothing names: {size_text(size)}",
+        message=f"{found} that a delete marked for removal and nothing names: {size_text(size)}",
         evidence=evidence,
         remedies=(Remedy("collect", Safety.EXACT, None if refused else step, refused),),
     )

@@ -32,8 +32,8 @@ from ...image_check import flaw
 from ...inline_images import InlineImage, parts_of
 from ...media_files import folders_of
 from ...model import Finding, Remedy, Safety, Severity, Value
+from ...sizes import counted
 from .._declare import ScanContext, declare, printable
-from ..references._words import counted
 from ._held import shown
 from ._parts import Place, contents, placeholder, put_placeholders
 from ._stored import stored_files

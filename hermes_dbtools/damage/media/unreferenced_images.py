@@ -33,7 +33,7 @@ from collections.abc import Iterator
 from ...media_files import folders_of
 from ...model import Finding, Remedy, Safety, Severity, Step
 from ...retirement import retired_media_key
-from ...sizes import size_text
+from ...sizes import counted, size_text
 from .._declare import Damage, NotApplicable, ScanContext, declare
 from ._held import STOPPER, broken_references
 from ._unnamed import HELD, MediaFile, media_files, unnamed
@@ -66,13 +66,13 @@ def _find(context: ScanContext) -> Iterator[Finding]:
 
 def _finding(name: str, files: list[MediaFile], refused: str | None, *, stopped: bool) -> Finding:
     size = sum(file.size for file in files)
-    counted = f"{len(files):,} file{'' if len(files) == 1 else 's'}"
+    found = counted(len(files), "file")
     step = Step(
         DAMAGE.code,
         DAMAGE.slug,
         name,
         "trash",
-        f"move {counted} of {name} away: {size_text(size)}",
+        f"move {found} of {name} away: {size_text(size)}",
         (),
         trash=tuple(file.trash() for file in files),
     )
@@ -87,7 +87,7 @@ def _finding(name: str, files: list[MediaFile], refused: str | None, *, stopped:
     return DAMAGE.finding(
         table="files",
         key=name,
-        message=f"{counted} of {name} that nothing names: {size_text(size)}",
+        message=f"{found} of {name} that nothing names: {size_text(size)}",
         evidence=evidence,
         remedies=(Remedy("trash", Safety.LOSSY, None if refused else step, refused),),
     )

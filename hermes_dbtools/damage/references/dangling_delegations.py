@@ -26,9 +26,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model import Finding, Safety, Severity
+from ...sizes import counted
 from .._declare import ScanContext, declare, printable, text, whole
 from ._missing import adopted_ids
-from ._words import counted
 
 
 def _find(context: ScanContext) -> Iterator[Finding]:

@@ -32,9 +32,9 @@ import re
 from collections.abc import Iterator
 
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
+from ...sizes import counted
 from .._declare import ScanContext, declare, printable, text, whole
 from ._missing import adopted_ids
-from ._words import counted
 
 TABLE = "gateway_routing"
 

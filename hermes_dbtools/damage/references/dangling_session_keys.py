@@ -31,9 +31,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
+from ...sizes import counted
 from .._declare import ScanContext, declare, printable, text, whole
 from ._missing import adopted_ids
-from ._words import counted
 
 CONVERSATION = "gateway.api.conversation.v1."
 POLICY = "gateway.local_policy.v1:"

@@ -32,8 +32,8 @@ import apsw
 
 from ...model import CouldNotLook, Finding, Safety, Severity
 from ...shape import ForeignKey, Table
+from ...sizes import counted
 from .._declare import ScanContext, declare, whole
-from ._words import counted
 
 ELSEWHERE = frozenset(
     (

@@ -32,10 +32,10 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
+from ...sizes import counted
 from .._declare import ScanContext, declare, whole
 from ._adoption import identity
 from ._hashes import named_hash
-from ._words import counted
 
 Group = tuple[str, str, Value, bool, tuple[Value, ...]]
 """Block, column, missing hash, whether the sessions' parents are missing too, and the sessions."""

@@ -29,9 +29,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model import Finding, Remedy, Safety, Severity, Statement
+from ...sizes import counted
 from .._declare import ScanContext, declare, printable, whole
 from ._adoption import adopted, identity
-from ._words import counted
 
 TABLE = "telegram_dm_topic_bindings"
 

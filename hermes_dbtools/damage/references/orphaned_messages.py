@@ -31,11 +31,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
+from ...sizes import counted
 from .._declare import ScanContext, declare, printable, whole
 from ._orphans import DEPENDENTS, Orphan, orphans
 from ._profiles import profiles_of
 from ._provenance import RECOVERED, Provenance, has_transcript, provenance
-from ._words import counted
 
 NO_SESSIONS = "sessions is empty: its rows were lost, so these messages are all that is left of them"
 

@@ -27,9 +27,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model import Finding, Remedy, Safety, Severity, Statement
+from ...sizes import counted
 from .._declare import ScanContext, declare, printable, whole
 from ._adoption import adopted, identity
-from ._words import counted
 
 TABLES = (("by-model", "session_model_usage"), ("by-day", "session_daily_usage"))
 

@@ -39,8 +39,8 @@ from typing import Literal
 
 from ... import retirement
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
+from ...sizes import counted
 from .._declare import ScanContext, declare, printable, text
-from ..references._words import counted
 from ._terminal import Admitted, HeldText, Terminal, repeated, terminal
 
 REPORT = Remedy("report", Safety.EXACT)

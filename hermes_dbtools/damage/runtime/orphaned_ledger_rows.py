@@ -35,11 +35,11 @@ from typing import Literal
 
 from ... import retirement
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
+from ...sizes import counted
 from .._declare import ScanContext, declare, printable, text, whole
 from ..references._adoption import identity
 from ..references._missing import adopted_ids
 from ..references._provenance import has_transcript
-from ..references._words import counted
 from ._ledger import LostSession, Retirement, lost_sessions, retirements, unknown_columns
 
 REPORT = Remedy("report", Safety.EXACT)

@@ -29,6 +29,7 @@ from collections.abc import Iterable
 
 from ...model import Finding, Safety, SearchWork, Severity
 from ...search_survey import Content, Place
+from ...sizes import counted
 from .._declare import ScanContext, declare
 from . import _works
 from ._pending import waits
@@ -78,8 +79,9 @@ def _message(content: Content) -> str:
             else f"{content.missing:,} of {content.expected:,} messages are not in it (ids {first} to {last})"
         )
     if content.left:
-        entries = "entry belongs" if content.left == 1 else "entries belong"
-        parts.append(f"{content.left:,} {entries} to no message that should be in it")
+        parts.append(
+            f"{counted(content.left, 'entry belongs', 'entries belong')} to no message that should be in it"
+        )
     return "; ".join(parts)
 
 

@@ -8,12 +8,12 @@ from dataclasses import fields
 
 from ... import queries
 from ...model import Remedy, Safety, Statement, Step, Value
+from ...sizes import counted
 from ...transcript_messages import Message
 from ...transcripts import Transcript
 from .._declare import Planner, ScanContext, printable, text
 from ..references._orphans import Child, Orphan
 from ..references._provenance import MACHINE_SOURCES, Provenance
-from ..references._words import counted
 from ._places import Rebuilt
 
 COLUMNS = tuple(column.name for column in fields(Message) if column.name != "identity")

@@ -31,10 +31,10 @@ import json
 from collections.abc import Iterator, Mapping
 
 from ...model import Finding, Remedy, Safety, Severity
+from ...sizes import counted
 from ...transcripts import Transcript, candidates, read_transcript
 from .._declare import ScanContext, declare, text
 from ..references._provenance import Provenance, provenance
-from ..references._words import counted
 from ._places import Rebuilt, last_id, rebuilt
 from ._rebuilding import children_of, remedy, source_of, tell
 

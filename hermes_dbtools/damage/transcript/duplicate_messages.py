@@ -29,8 +29,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
+from ...sizes import counted
 from .._declare import ScanContext, declare, printable, text
-from ..references._words import counted
 from ._copies import Copies, by_design, copies
 
 MOST_KEPT = 1000

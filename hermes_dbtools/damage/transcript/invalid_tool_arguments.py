@@ -31,9 +31,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from ...model import Finding, Remedy, Safety, Severity, Value
+from ...sizes import counted
 from ...tool_calls import read_calls
 from .._declare import ScanContext, declare, printable, whole
-from ..references._words import counted
 from ._rows import by_session, set_aside, texts
 
 

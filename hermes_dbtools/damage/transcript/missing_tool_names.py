@@ -24,8 +24,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
+from ...sizes import counted
 from .._declare import ScanContext, declare, printable, whole
-from ..references._words import counted
 from ._rows import by_session
 
 

@@ -28,9 +28,9 @@ from array import array
 from collections.abc import Iterator
 
 from ...model import Finding, Remedy, Safety, Severity, Value
+from ...sizes import counted
 from ...tool_calls import read_calls
 from .._declare import ScanContext, declare, printable
-from ..references._words import counted
 from ._rows import by_session, lineage, set_aside, texts
 
 

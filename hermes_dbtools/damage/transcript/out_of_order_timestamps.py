@@ -26,8 +26,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model import Finding, Safety, Severity, Value
+from ...sizes import counted
 from .._declare import ScanContext, declare, text, whole
-from ..references._words import counted
 
 STEP = 1.0
 """Seconds by which a clock may be set back without a word."""

@@ -31,8 +31,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...model import Finding, Remedy, Safety, Severity, Value
+from ...sizes import counted
 from .._declare import ScanContext, declare, printable, whole
-from ..references._words import counted
 from ._rows import by_session, chunks, set_aside
 
 EMPTY_ANSWER = b"(empty)"

@@ -31,9 +31,9 @@ from array import array
 from collections.abc import Iterator, Mapping
 
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
+from ...sizes import counted
 from ...tool_calls import read_calls
 from .._declare import ScanContext, declare, printable, whole
-from ..references._words import counted
 from ._rows import by_session, last_spoken, lineage, texts
 
 NOTE = "[hermes-dbtools] The result of this call was lost: its turn was cut off."

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 
 from ...model import Finding, Remedy, Safety, Statement, Value
+from ...sizes import counted
 from .._declare import Damage, ScanContext, printable, whole
 from ._times import Answers, Moment, Span, answers, sound
 
@@ -68,14 +69,14 @@ def _message_finding(
     }
     prefix = {"divide": "", "interpolate": "unknown:"}.get(kind, f"{kind}:")
     key = f"{prefix}messages:{printable(session)}"
-    counted = f"{len(ids):,} message{'s' * (len(ids) != 1)}"
+    messages = counted(len(ids), "message")
     report = Remedy("report", Safety.EXACT)
     remedies: tuple[Remedy, ...] = ()
     if statements:
         step = damage.step(
             key=key,
             answer=kind,
-            title=f"{kind} the times of {counted} of {printable(session)}",
+            title=f"{kind} the times of {messages} of {printable(session)}",
             statements=statements,
             session_ids=(session,),
         )
@@ -86,7 +87,7 @@ def _message_finding(
         table="messages",
         key=key,
         kind=kind,
-        message=f"times of {counted}: {words[kind]}",
+        message=f"times of {messages}: {words[kind]}",
         evidence={
             "session": printable(session),
             "values": len(ids),

@@ -31,6 +31,7 @@ from itertools import groupby
 
 from ... import utf8
 from ...model import Finding, Remedy, Safety, Severity, Statement, Value
+from ...sizes import counted
 from .._declare import ScanContext, declare, printable, text, whole
 
 TITLE_INDEX = "idx_sessions_title_unique"
@@ -66,7 +67,7 @@ def _equal_finding(keeper: Value, others: list[tuple[int, Value]], *, indexed: b
         table="sessions",
         key=key,
         kind="equal",
-        message=f"{len(rows)} older {'session has' if len(rows) == 1 else 'sessions have'} its title",
+        message=f"{counted(len(rows), 'older session has', 'older sessions have')} its title",
         evidence={
             "sessions": len(rows) + 1,
             "older": [printable(session) for session in sessions[:20]],
