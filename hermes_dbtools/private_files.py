@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -17,6 +18,9 @@ from .shown import shown
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
 LOCK_SUFFIX = ".repair.lock"
+
+NO_LINKS = frozenset((errno.EPERM, errno.EXDEV, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK))
+"""What a file system answers that cannot give a file a second name there."""
 
 
 class Owned(Protocol):

@@ -186,7 +186,7 @@ def test_a_backup_to_a_file_of_ones_own(tmp_path: Path) -> None:
     assert len(ran.err.splitlines()) == 1
 
 
-@pytest.mark.parametrize("beside", ["-wal", "-shm", "-journal", ".part"])
+@pytest.mark.parametrize("beside", ["-wal", "-shm", "-journal"])
 def test_no_file_gets_the_sidecars_of_another(beside: str, tmp_path: Path) -> None:
     home = new_home(tmp_path / "home", "22")
     stale = tmp_path / f"copy.db{beside}"

@@ -27,9 +27,10 @@ from ..file_marks import sidecar
 from ..file_state import JOURNAL_MAGIC
 from ..holders import find_holders
 from ..model import Refused
+from ..private_files import NO_LINKS
 from ..shown import shown
 from . import folding
-from .whole_files import NO_LINKS, alone, copy_open, inode, like, link, refuse_holders, remove, rename
+from .whole_files import alone, copy_open, inode, like, link, refuse_holders, remove, rename
 
 NEW = ".restore-new"
 OLD = ".restore-old"

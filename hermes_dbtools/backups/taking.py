@@ -15,7 +15,7 @@ from pathlib import Path
 
 import apsw
 
-from .. import database, dbhash, preflight, queries, receipts
+from .. import database, dbhash, partials, preflight, queries, receipts
 from ..database import FileState
 from ..file_digests import file_digest
 from ..home import Home
@@ -26,10 +26,8 @@ from ..sizes import path_text
 from . import shelf
 from .documents import BackupDocument, Manifest
 from .room import explained, free_name, needed, refuse_little_space
-from .whole_files import NO_LINKS
 
 UNFINISHED = "unfinished"
-PART = ".part"
 MARKS = "state_meta"
 """The table that holds this tool's own marks, which are no change of a store."""
 
@@ -187,45 +185,26 @@ def _to_file(
     home: Home, state: FileState, output: Path, now: float, progress: Callable[[str], None]
 ) -> BackupDocument:
     target = Path.cwd() / output
-    scratch = target.with_name(target.name + PART)
-    for path in (target, *(database.sidecar(target, tail) for tail in ("-wal", "-shm", "-journal")), scratch):
+    for path in (target, *(database.sidecar(target, tail) for tail in ("-wal", "-shm", "-journal"))):
         if os.path.lexists(path):
             raise Refused(
                 f"{shown(path)}: is there already; nothing was changed; name another file or move it away"
             )
     refuse_little_space(target.parent, needed(state))
     with explained(target):
+        partials.remove_abandoned(target)
+        scratch = partials.partial_of(target)
         try:
             copy = _verified_copy(home, scratch, progress)
             size = scratch.stat().st_size
-            _name(scratch, target)
+            partials.give_name(scratch, target)
         finally:
             scratch.unlink(missing_ok=True)
-        _keep(target)
     manifest = Manifest(
         name=target.name, kind="backup", database=path_text(state.path), created_at=now, size=size,
         rows=dict(copy.rows), sha256=copy.sha256,
     )  # fmt: skip
     return _document(home, manifest, target, copy, made=True)
-
-
-def _name(scratch: Path, target: Path) -> None:
-    """Give a finished file its name without taking it from another one, where the file system can do that."""
-    try:
-        os.link(scratch, target)
-    except OSError as error:
-        if error.errno not in NO_LINKS:
-            raise
-        scratch.rename(target)
-
-
-def _keep(target: Path) -> None:
-    """Make the name of a new file durable, or take it away again."""
-    try:
-        receipts.sync_folder(target.parent)
-    except BaseException:
-        target.unlink()
-        raise
 
 
 def _document(

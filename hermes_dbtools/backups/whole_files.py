@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,10 +10,8 @@ from pathlib import Path
 from ..database import FileState, create_private, named
 from ..holders import LOCK_RANGE, PENDING_BYTE, find_holders
 from ..model import Refused
+from ..private_files import NO_LINKS
 from ..shown import shown
-
-NO_LINKS = frozenset((errno.EPERM, errno.EXDEV, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK))
-"""What a file system answers that cannot give a file a second name there."""
 
 _CHUNK = 1 << 20
 

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import apsw
 
-from .. import queries
+from .. import partials, queries
 from ..file_marks import sidecar
 from ..model import CouldNotLook, Refused
-from ..private_files import create_private
-from ..receipts import sync_folder
+from ..private_files import create_private, reason
 from ..shape import Shape, read_shape
 from ..shown import shown
 from ..sizes import path_text
@@ -28,7 +27,7 @@ from .facts import Salvaged, SalvagedTable
 from .mapping import MappedTable, Store, map_store
 from .pages import Pages
 from .schema import read_schema
-from .source import Source, private_source
+from .source import Source, private_source, room_for_copy
 
 Progress = Callable[[str], None]
 
@@ -46,7 +45,7 @@ def salvage(source: Path, output: Path, progress: Progress = lambda _text: None)
             with Pages(found.copy, found.header.page_size, found.header.reserved) as pages:
                 done = _build(found, pages, partial, output, progress)
         except (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError) as error:
-            raise Refused(f"{shown(output)}: cannot be written ({error}); nothing was made") from None
+            raise Refused(_unwritten_line(output, error)) from None
         return done
 
 
@@ -62,25 +61,35 @@ def refuse_output(output: Path) -> None:
 @contextmanager
 def _new_file(output: Path, source: Source) -> Iterator[Path]:
     """A 0600 file beside `output` that takes its name at the end, or leaves nothing."""
-    partial = output.with_name(f".{output.name}.{os.getpid()}.partial")
-    os.close(create_private(partial, source.state))
+    partial = _partial(output, source)
     try:
         yield partial
         try:
             with partial.open("rb") as file:
                 os.fsync(file.fileno())
-            os.link(partial, output)
+            partials.give_name(partial, output)
         except FileExistsError:
             raise Refused(f"{shown(output)} is there already; name a new file") from None
-        except OSError:  # a file system without hard links
-            if os.path.lexists(output):
-                raise Refused(f"{shown(output)} is there already; name a new file") from None
-            partial.rename(output)
-        sync_folder(output.parent)
+        except OSError as error:
+            raise Refused(_unwritten_line(output, error)) from None
     finally:
         for suffix in ("", "-wal", "-shm", "-journal"):
             with contextlib.suppress(OSError):
                 (sidecar(partial, suffix) if suffix else partial).unlink(missing_ok=True)
+
+
+def _partial(output: Path, source: Source) -> Path:
+    try:
+        partials.remove_abandoned(output)
+    except OSError as error:
+        raise Refused(_unwritten_line(output, error)) from None
+    partial = partials.partial_of(output)
+    os.close(create_private(partial, source.state))
+    return partial
+
+
+def _unwritten_line(output: Path, error: Exception) -> str:
+    return f"{shown(output)}: cannot be written ({reason(error)}); nothing was made"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +156,8 @@ def _build(source: Source, pages: Pages, partial: Path, output: Path, progress: 
 def _rows(connection: apsw.Connection, store: Store, progress: Progress) -> tuple[SalvagedTable, ...]:
     """Carry the rows and say what was lost. The copy is attached for no longer than that."""
     copy, header = store.source.copy, store.source.header
-    readable = skeleton.give_schema(copy, header, store.pages, store.schema.objects)
+    with room_for_copy(store.source.state.path):
+        readable = skeleton.give_schema(copy, header, store.pages, store.schema.objects)
     with building.attached(connection, copy if readable else None) as reader:
         carrier = Carrier(connection, store.pages, header, reader)
         for number, one in enumerate(store.mapped):
@@ -172,6 +182,7 @@ def _finish(
     for kind in ("view", "virtual", "trigger"):
         not_made += building.make_rest(connection, objects, kind)
     progress("its search indexes")
+    building.right_triggers(connection)
     search, search_problem = building.refill_search(connection)
     progress("its values")
     checked = values.check_values(connection, read_shape(connection), state, moment)

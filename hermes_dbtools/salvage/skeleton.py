@@ -17,10 +17,14 @@ from .header import Header
 from .leaves import LEAF
 from .pages import HEADER, Pages
 from .schema import SchemaObject
+from .source import unwritten
 
 
 def give_schema(copy: Path, header: Header, pages: Pages, objects: Iterable[SchemaObject]) -> bool:
-    """Write the objects that SQLite understands into the copy. False where it cannot read the copy even so."""
+    """Write the objects that SQLite understands into the copy. False where it cannot read the copy even so.
+
+    Raises OSError or apsw errors where the disk does not take them.
+    """
     usable = list(_understood(tuple(objects), pages))
     head = bytearray(pages.page(1)[:HEADER])
     head[32:40] = bytes(8)  # no free pages: what is written now goes behind all that was there
@@ -35,7 +39,9 @@ def give_schema(copy: Path, header: Header, pages: Pages, objects: Iterable[Sche
             connection.execute("BEGIN")
             connection.executemany(queries.statement("salvage/schema", "object-of-copy"), usable)
             connection.execute("COMMIT")
-    except apsw.Error:
+    except apsw.Error as error:
+        if unwritten(error):
+            raise
         return False
     return True
 

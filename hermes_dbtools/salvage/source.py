@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
+import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,12 +17,19 @@ from ..copies import scratch_folder
 from ..file_marks import Moved, marks, settled_marks, sidecar
 from ..file_state import FileState
 from ..model import CouldNotLook
-from ..private_files import FILE_MODE
+from ..private_files import FILE_MODE, reason
 from ..shown import shown
 from .header import Header, mend, read_header
 from .wal import apply_log, read_log
 
 CHUNK = 1 << 20
+_UNWRITTEN = (
+    apsw.SQLITE_IOERR_WRITE,
+    apsw.SQLITE_IOERR_FSYNC,
+    apsw.SQLITE_IOERR_DIR_FSYNC,
+    apsw.SQLITE_IOERR_TRUNCATE,
+)
+
 SECTOR = 4096
 """Bytes that are given up together where the disk cannot read them."""
 
@@ -48,17 +55,39 @@ def private_source(path: Path, progress: Callable[[str], None]) -> Iterator[Sour
         state = database.examine(path)
         if state.problem in ("missing", "directory", "not-a-file", "no-permission"):
             raise CouldNotLook(database.problem_line(state))
-        with scratch_folder(state.size + (state.wal_size or 0)) as folder:
-            progress("a private copy")
+        with ExitStack() as stack:
             try:
-                unread = _copy(state, folder)
+                with room_for_copy(state.path):
+                    folder = stack.enter_context(scratch_folder(state.size + (state.wal_size or 0)))
+                    progress("a private copy")
+                    unread = _copy(state, folder)
+                    source = _prepared(state, folder / "copy.db", unread)
             except Moved:
                 continue
-            yield _prepared(state, folder / "copy.db", unread)
+            yield source
             return
     raise CouldNotLook(
         f"{shown(path)}: written all the time; stop {_holders(state)}, then run the command again"
     )
+
+
+@contextmanager
+def room_for_copy(source: Path) -> Iterator[None]:
+    """Say in one line that the private copy of a file cannot be made or written. Raises CouldNotLook."""
+    try:
+        yield
+    except (OSError, apsw.Error) as error:
+        if isinstance(error, apsw.Error) and not unwritten(error):
+            raise
+        raise CouldNotLook(
+            f"{shown(source)}: cannot be copied to {shown(tempfile.gettempdir())} ({reason(error)}); "
+            "set TMPDIR to a folder with more room"
+        ) from None
+
+
+def unwritten(error: apsw.Error) -> bool:
+    """Whether SQLite says that the disk did not take what it wrote, and nothing of the file."""
+    return isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) in _UNWRITTEN
 
 
 def _copy(state: FileState, folder: Path) -> int:
@@ -73,11 +102,6 @@ def _copy(state: FileState, folder: Path) -> int:
         except FileNotFoundError:
             if not suffix:
                 raise Moved from None
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise CouldNotLook(
-                f"{shown(source)}: cannot be copied to {folder.parent} ({reason}); set TMPDIR to a folder with more room"
-            ) from None
     if marks(state.path) != before:
         raise Moved
     return unread
@@ -148,9 +172,13 @@ def _roll_back(copy: Path) -> str:
         journal.unlink(missing_ok=True)
         return ""
     connection = apsw.Connection(str(copy), flags=apsw.SQLITE_OPEN_READWRITE)
-    with contextlib.suppress(apsw.Error):  # of a damaged file; what counts is whether the journal went
+    try:
         connection.execute("PRAGMA schema_version").fetchall()
-    connection.close()
+    except apsw.Error as error:  # of a damaged file; what counts is whether the journal went
+        if unwritten(error):
+            raise
+    finally:
+        connection.close()
     left = journal.exists() and journal.stat().st_size > 0
     journal.unlink(missing_ok=True)
     return "the journal could not be rolled back" if left else "an unfinished transaction was rolled back"
