@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
+
+from .terminal_text import OTHER_LETTERS
+
+_ESCAPED = re.compile(r"\\x([89a-f][0-9a-f])")
+"""A byte that is not UTF-8, as it is written in paths."""
 
 
 def shown(name: Path | str) -> str:
@@ -19,6 +26,34 @@ def one_line(text: str) -> str:
     )
 
 
-def shell_word(path: str) -> str:
-    """A path as a shell takes it; where it holds control characters, as bash, ksh and zsh do."""
-    return shlex.quote(path) if path.isprintable() else f"$'{one_line(path)}'"
+def shell_word(word: str) -> str:
+    """A path as `path_text` writes it, or an id, in one line as a shell takes it.
+
+    Where it holds what a terminal may show as something else (control characters, bytes that are not UTF-8), as bash, ksh
+    and zsh take it in every locale.
+    """
+    told = word if _ESCAPED.search(word) is None else _ESCAPED.sub(_byte, word)
+    if told == word and word.isprintable() and OTHER_LETTERS.isdisjoint(word):
+        return shlex.quote(word)
+    return "$'" + "".join(_quoted(letter) for letter in told) + "'"
+
+
+def call(command: str, options: str, words: Iterable[str]) -> str:
+    """A command with options, each with a space before it, and ids; those that begin like an option come last."""
+    told = [shell_word(word) for word in words]
+    if any(word.startswith("-") for word in told):
+        return " ".join([f"{command}{options} --", *told])
+    return " ".join([command, *told]) + options
+
+
+def _byte(found: re.Match[str]) -> str:
+    """The byte that an escape stands for, as Python has it in names of files."""
+    return chr(0xDC00 + int(found.group(1), 16))
+
+
+def _quoted(letter: str) -> str:
+    if letter in "\\'":
+        return f"\\{letter}"
+    if letter.isprintable() and letter not in OTHER_LETTERS:
+        return letter
+    return "".join(f"\\{byte:03o}" for byte in letter.encode("utf-8", "surrogateescape"))

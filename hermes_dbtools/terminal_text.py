@@ -16,6 +16,9 @@ COLOURS = {"error": "31;1", "warning": "33", "note": "36", "accepted": "2"}
 PLAIN_LETTERS = {"·": "-", "│": "|", "µ": "u", **dict.fromkeys("█▉▊▋▌", "#"), **dict.fromkeys("▍▎▏", "-")}
 """Letters of this tool that not every terminal has, and others of the same width."""
 
+OTHER_LETTERS = frozenset((*PLAIN_LETTERS, "…"))
+"""All letters that may be written as others: a command to be copied holds none."""
+
 NARROWEST = 8
 """Columns that a cell keeps."""
 

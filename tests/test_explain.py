@@ -218,7 +218,10 @@ def test_a_damaged_table_is_said_first(tmp_path: Path) -> None:
     answer = explain_session(home, THIRD, lambda _what: None, NOW)
     assert answer.exit_code == 1
     assert answer.verdict.startswith("the file itself is damaged")
-    assert [one.command for one in answer.next] == ["hermes-dbtools runbook structural-damage"]
+    assert [one.command for one in answer.next] == [
+        "hermes-dbtools runbook structural-damage",
+        f"hermes-dbtools salvage {home.database} {home.database.with_name('salvaged.db')}",
+    ]
     assert tool("explain", home.root, THIRD).code == 1
 
 

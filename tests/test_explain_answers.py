@@ -162,7 +162,10 @@ def test_damage_of_the_file_comes_before_every_foreign_key(tmp_path: Path) -> No
     home.database.write_bytes(data)
     answer = asked(home, log + APPEND.format(THIRD, FK))
     assert answer.verdict.startswith("the file itself is damaged")
-    assert [one.command for one in answer.next] == ["hermes-dbtools runbook structural-damage"]
+    assert [one.command for one in answer.next] == [
+        "hermes-dbtools runbook structural-damage",
+        f"hermes-dbtools salvage {home.database} {home.database.with_name('salvaged.db')}",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -196,6 +199,100 @@ def test_a_live_session_is_asked_about_again_later(tmp_path: Path) -> None:
     answer = asked(home, APPEND.format(THIRD, FK))
     assert answer.sessions[0].live is not None
     assert [one.command for one in answer.next] == ["hermes-dbtools explain --log it.log"]
+
+
+def test_a_live_session_of_a_log_that_is_gone_is_asked_about_by_its_id(tmp_path: Path) -> None:
+    home = new_home(tmp_path / "home", "runtime", LOST_SESSION, LEASE.format(THIRD))
+    answer = explain_log(
+        home, read_log("-", BytesIO(APPEND.format(THIRD, FK).encode())), lambda _what: None, NOW
+    )
+    assert [one.command for one in answer.next] == [f"hermes-dbtools explain {home.database} {THIRD}"]
+
+
+def test_a_line_of_a_log_may_stand_for_a_session(tmp_path: Path) -> None:
+    home = new_home(tmp_path / "home", "22", LOST_SESSION)
+    line = APPEND.format(THIRD, FK).strip()
+    for word in (line, f"/var/log/hermes/errors.log:{line}"):
+        for where in ([home.database], ["--home", home.root]):
+            ran = tool("explain", *where, word)
+            assert (ran.code, ran.err) == (1, "")
+            assert f"{THIRD} · missing" in ran.out
+    assert tool("explain", "--home", home.root, "no such session").code == 2
+
+
+def test_all_files_of_a_log_are_read_as_a_shell_gives_them(tmp_path: Path) -> None:
+    home = new_home(tmp_path / "home", "22", LOST_SESSION)
+    logs = [tmp_path / name for name in ("errors.log", "errors.log.1", "errors.log-20260527", "gateway.log")]
+    for log in logs:
+        log.write_text(APPEND.format(THIRD, FK))
+    for where in ([home.database], ["--home", home.root]):
+        ran = tool("explain", *where, "--log", *logs)
+        assert (ran.code, ran.err) == (1, "")
+        assert "errors.log and 3 more: 4 lines about the store" in ran.out
+
+
+SEGMENT = "DELETE FROM messages_fts_trigram_data WHERE id = (SELECT max(id) FROM messages_fts_trigram_data)"
+"""Its pages are whole and it opens: only a comparison with the messages finds it."""
+
+
+@pytest.mark.parametrize("line", ["fts5: corruption found reading blob", "database disk image is malformed"])
+def test_a_search_index_that_a_log_complains_of_is_looked_at_as_a_whole(line: str, tmp_path: Path) -> None:
+    home = new_home(tmp_path / "home", "22", SEGMENT)
+    answer = asked(home, f"{AT} WARNING hermes_state: {line}\n")
+    assert (answer.exit_code, [one.slug for one in answer.totals]) == (1, ["search-index-damage"])
+    second = typed(answer.next[0].command, tmp_path)
+    third = typed(commands(second)[0], tmp_path)
+    assert third.code == 0, third.out + third.err
+    assert asked(home, f"{AT} WARNING hermes_state: {line}\n").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("slug", "answer"),
+    [("unmarked-branches", "mark"), ("hidden-by-upgrade", "strip"), ("conflicting-markers", "keep")],
+)
+def test_from_a_hidden_session_to_a_listed_one_in_three_commands(
+    slug: str, answer: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "state.db"
+    assert tool("fixture", path, "--damage", slug).code == 0
+    found = json.loads(tool("scan", path, "--select", slug, "--format", "json").out)["databases"][0][
+        "results"
+    ]
+    (session_id,) = [finding["key"] for result in found for finding in result["findings"]]
+    first = tool("explain", path, session_id)
+    assert "listed  no: " in first.out
+    assert commands(first) == [
+        f"hermes-dbtools repair {path} --select {slug} --choose {slug}={answer}",
+        f"hermes-dbtools runbook {slug}",
+    ]
+    third = typed(commands(typed(commands(first)[0], tmp_path))[0], tmp_path)
+    assert third.code == 0, third.out + third.err
+    assert "listed  no: " not in tool("explain", path, session_id).out
+
+
+def test_a_note_about_the_session_itself_is_said_and_led_on(tmp_path: Path) -> None:
+    gone = ("messages", "session_model_usage", "sessions")
+    damages = [
+        f"DELETE FROM {table} WHERE {'id' if table == 'sessions' else 'session_id'} = '{CONTINUATION}'"
+        for table in gone
+    ]
+    home = new_home(tmp_path / "home", "22", *damages)
+    ran = tool("explain", home.database, COMPRESSED)
+    assert "nothing is wrong with it now" not in ran.out
+    assert "--choose closed-without-continuation=reopen" in commands(ran)[0]
+
+
+def test_a_damaged_file_is_in_place_again_in_three_commands(tmp_path: Path) -> None:
+    made = tool("fixture", tmp_path / "state.db", "--damage", "structural-damage:table")
+    assert made.code == 0
+    log = tmp_path / "errors.log"
+    log.write_text(APPEND.format(THIRD, "database disk image is malformed"))
+    first = tool("explain", tmp_path / "state.db", "--log", log)
+    assert commands(first)[0] == "hermes-dbtools runbook structural-damage"
+    second = typed(commands(first)[1], tmp_path)
+    third = typed(commands(second)[0], tmp_path)
+    assert third.code == 0, third.out + third.err
+    assert tool("scan", tmp_path / "state.db").code == 0
 
 
 def test_who_holds_the_file_is_said_of_a_lock(tmp_path: Path) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import tomllib
 import tracemalloc
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ import pytest
 from hermes_dbtools.damage import REGISTRY
 from hermes_dbtools.explain.failures import failures
 from hermes_dbtools.explain.findings import EVERY_WRITE, WHOLE_FILE
-from hermes_dbtools.explain.reading_log import BLOCK, MOST_IDS, LogReading, read_log
+from hermes_dbtools.explain.reading_log import BLOCK, MOST_IDS, LogReading, read_log, read_logs
 from hermes_dbtools.model import UsageError
 from hermes_dbtools.selection import selected
 
@@ -176,3 +179,111 @@ def test_folders_pipes_and_missing_files_are_refused_without_waiting(tmp_path: P
     for name, told in (("", "folder"), ("pipe", "regular"), ("gone", "no such"), ("a\0b", "null")):
         with pytest.raises(UsageError, match=told):
             read_log(str(tmp_path / name))
+
+
+API = "api-7f3a9c2e"
+RAN = "Session DB append_message failed: FOREIGN KEY constraint failed"
+ENTRY = f"2026-05-28 20:26:40,123 WARNING [{API}] run_agent: {RAN}"
+COLLECTED = {
+    "coloured": f"2026-05-28 20:26:40,123 \x1b[33mWARNING\x1b[0m [{API}] run_agent: {RAN}",
+    "coloured whole": f"\x1b[1;33m{ENTRY}\x1b[0m",
+    "grep": ENTRY.replace("FOREIGN KEY", "\x1b[01;31m\x1b[KFOREIGN\x1b[m\x1b[K KEY"),
+    "crlf": f"{ENTRY}\r",
+    "docker": json.dumps({"log": f"{ENTRY}\n", "stream": "stderr", "time": "2026-05-28T18:26:40.1Z"}),
+    "compose": f"hermes-1  | {ENTRY}",
+    "kubernetes": f"2026-05-28T18:26:41.1Z stderr F {ENTRY}".replace("18:26:41.1Z", "20:26:40.1Z"),
+    "journal": json.dumps({"MESSAGE": ENTRY, "PRIORITY": "4", "_PID": "12"}),
+    "structured": json.dumps(
+        {"timestamp": "2026-05-28T20:26:40Z", "level": "warn", "session_id": API, "message": RAN}
+    ),
+    "structured, by a service manager": "May 28 20:26:40 host hermes[8]: "
+    + json.dumps(
+        {
+            "ts": "2026-05-28 20:26:40",
+            "levelname": "ERROR",
+            "session": API,
+            "msg": "Session DB append_message failed",
+            "exc_info": "Traceback:\n  x\nsqlite3.IntegrityError: FOREIGN KEY constraint failed",
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COLLECTED)
+def test_a_line_is_the_same_whatever_collected_it(name: str) -> None:
+    seen = read(f"{COLLECTED[name]}\n").kinds["foreign-key"]
+    assert (seen.count, list(seen.ids), seen.first) == (1, [API], "2026-05-28 20:26:40")
+    assert list(seen.statements) == ["INSERT INTO messages"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-05-28 20:26:40,123 \x1b[32mINFO\x1b[0m [x] run_agent: msg='why FOREIGN KEY constraint failed?'",
+        json.dumps(
+            {"level": "info", "time": "2026-05-28T20:26:40Z", "message": "FOREIGN KEY constraint failed?"}
+        ),
+        json.dumps(
+            {"log": "2026-05-28 20:26:40 INFO x: FOREIGN KEY constraint failed?\n", "stream": "stdout"}
+        ),
+        json.dumps({"level": "error", "message": "x", "prompt": "FOREIGN KEY constraint failed?"}),
+    ],
+)
+def test_what_people_asked_about_a_failure_is_none(line: str) -> None:
+    assert read(f"{line}\n").kinds == {}
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        lambda line: json.dumps({"log": f"{line}\n", "stream": "stderr", "time": "2026-05-28T20:26:41Z"}),
+        lambda line: f"2026-05-28T20:26:41.123456789Z stderr F {line}",
+        lambda line: f"2026-05-28T20:26:41+0200 host hermes[811]: {line}",
+    ],
+    ids=["docker", "kubernetes", "journal"],
+)
+def test_a_traceback_belongs_to_its_entry_though_every_line_has_a_time(wrapped: Callable[[str], str]) -> None:
+    lines = [
+        f"2026-05-28 20:26:40,123 ERROR [{API}] run_agent: a turn failed",
+        "Traceback (most recent call last):",
+        '  File "hermes_state.py", line 1, in _do',
+        "sqlite3.IntegrityError: FOREIGN KEY constraint failed",
+    ]
+    seen = read("".join(f"{wrapped(line)}\n" for line in lines)).kinds["foreign-key"]
+    assert list(seen.ids) == [API]
+
+
+def test_a_rotated_log_is_one(tmp_path: Path) -> None:
+    """Its newest file is given first, as a shell sorts them, and the one that was just begun is empty."""
+    older = FK.replace("2026-05-28", "2026-05-27").replace(ID, API)
+    (tmp_path / "errors.log").write_bytes(b"")
+    (tmp_path / "errors.log.1").write_text(FK)
+    (tmp_path / "errors.log.2.gz").write_bytes(gzip.compress(older.encode()))
+    found = read_logs([str(path) for path in sorted(tmp_path.iterdir())])
+    seen = found.kinds["foreign-key"]
+    assert (found.name, found.bytes) == ("errors.log and 2 more", len(FK + older))
+    assert (seen.first, seen.last) == ("2026-05-27 20:26:40", "2026-05-28 20:26:40")
+    assert set(seen.ids) == {ID, API}
+
+
+def test_nothing_follows_from_the_end_of_another_file(tmp_path: Path) -> None:
+    for name, line in (
+        ("a.log", "database disk image is malformed\n"),
+        ("b.log", "FOREIGN KEY constraint failed\n"),
+    ):
+        (tmp_path / name).write_text(line)
+    found = read_logs([str(tmp_path / "a.log"), str(tmp_path / "b.log")])
+    assert found.kinds["foreign-key"].follows == ""
+
+
+def test_a_log_that_was_cut_to_nothing_while_it_was_written_is_read() -> None:
+    assert read(bytes(3 * 4096) + FK.encode()).kinds["foreign-key"].ids == {ID: 1}
+
+
+def test_a_compressed_log_that_is_cut_off_is_one_clear_line(tmp_path: Path) -> None:
+    path = tmp_path / "errors.log.gz"
+    whole = gzip.compress(FK.encode() * 500)
+    for content in (whole[:-9], whole[:20], whole[:12] + bytes(40)):
+        path.write_bytes(content)
+        with pytest.raises(UsageError, match="compressed, and cut off or damaged"):
+            read_log(str(path))

@@ -17,13 +17,20 @@ CODES = {
 @click.command("explain", epilog=epilog(CODES, "hermes-dbtools explain 20260528_202640_5feceb"))
 @click.argument("words", nargs=-1, metavar="[DB] [SESSION]")
 @home_option
-@click.option("--log", metavar="FILE", help="A log of the agent or gateway; - is standard input.")
+@click.option(
+    "--log",
+    "logs",
+    multiple=True,
+    metavar="FILE",
+    help="A log of the agent or gateway, of gzip or not; - is standard input; repeatable, for a rotated one.",
+)
 @format_option
-def command(words: tuple[str, ...], home: str | None, log: str | None, format_: str) -> None:
+def command(words: tuple[str, ...], home: str | None, logs: tuple[str, ...], format_: str) -> None:
     """Say why a session fails or is hidden, or what a log means.
 
     SESSION is an id, the beginning of one, or a title; one word alone is DB where a file bears that name. Without
-    SESSION, a log is read: --log, or standard input. Of a log, only kinds of failure, ids and times are told.
+    SESSION, a log is read: --log, or standard input; one line of a log may stand for SESSION. Of a log, only kinds of
+    failure, ids and times are told.
     Changes nothing.
     """
     from .. import documents
@@ -31,6 +38,6 @@ def command(words: tuple[str, ...], home: str | None, log: str | None, format_: 
     from ..report import explain as report
 
     with Progress() as progress:
-        explanation = answer(words, home, log, progress)
+        explanation = answer(words, home, logs, progress)
     write(documents.encode(explanation) if format_ == "json" else report.text(explanation))
     raise SystemExit(explanation.exit_code)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -157,6 +156,9 @@ def writable(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
 
 def as_given(ctx: click.Context, leave_out: Collection[str] = ()) -> str:
     """The options of this call as a shell takes them, each with a space before it: for a command that does the same."""
+    from ..shown import shell_word
+    from ..sizes import path_text
+
     words: list[str] = []
     for param in ctx.command.params:
         name = param.name or ""
@@ -169,7 +171,7 @@ def as_given(ctx: click.Context, leave_out: Collection[str] = ()) -> str:
         else:
             for item in value if param.multiple else (value,):
                 words += [param.opts[0], str(item)]
-    return "".join(f" {shlex.quote(word)}" for word in words)
+    return "".join(f" {shell_word(path_text(word))}" for word in words)
 
 
 def write(text: str | bytes, output: str | None = None) -> None:

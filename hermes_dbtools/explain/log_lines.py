@@ -62,7 +62,7 @@ def head_of(line: bytes) -> Head:
 def entry_of(line: bytes, lower: bytes, owner: bytes, kinds: Failures) -> Entry | None:
     """What a line says, None where it is about nothing of the store.
 
-    `owner` is the line above that has a time, for lines of a traceback; the line itself where it has one.
+    `owner` is the line above that begins an entry, for lines of a traceback; the line itself where it begins one.
     """
     text = lower.decode("utf-8", "replace")
     failure = kinds.of(text)
@@ -89,9 +89,9 @@ def seconds(time: str) -> float | None:
         return None
 
 
-def has_time(line: bytes) -> bool:
-    """Whether a line begins an entry."""
-    return bool(_TIME.search(line[:HEAD]))
+def begins(line: bytes) -> bool:
+    """Whether a line begins an entry: a collector puts a time before every line, the program a level before its first."""
+    return bool(_TIME.search(line[:HEAD]) and _LEVEL.search(line[: HEAD + 200]))
 
 
 def _named(line: bytes) -> list[str]:

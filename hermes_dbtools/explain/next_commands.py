@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..home import DATABASE_NAME, Home, default_home, other_profiles
-from ..model import CouldNotLook, UsageError
+from ..model import CouldNotLook, DatabaseReport, UsageError
 from ..plan import FIRST, PlanOptions, make_plan
 from ..shown import shell_word
 from ..sizes import path_text
@@ -17,6 +16,13 @@ from .looking import Seen
 
 REBUILT = "transcript-without-session"
 """The class whose repair is a command of its own, session by session."""
+
+REPAIR = "hermes-dbtools repair"
+
+STRUCTURE = "HDB002"
+"""The class of files whose rows are got out by a salvage."""
+
+OUTPUT = "salvaged.db"
 
 MOST = 3
 """Sessions that get a command of their own."""
@@ -46,14 +52,15 @@ def commands(
 ) -> list[Command]:
     """What to run, most important first: about the classes of `slugs`. `again` asks the same question."""
     if answer.broken_file:
-        slug = next(one.slug for one in answer.about if one.code in FIRST)
-        return [Command(f"hermes-dbtools runbook {slug}", "what to do first, step by step")]
+        first = next(one for one in answer.about if one.code in FIRST)
+        commands = [Command(f"hermes-dbtools runbook {first.slug}", "what to do first, step by step")]
+        return [*commands, *(_salvage(place) if first.code == STRUCTURE else ())]
     found = [*_repairs(place, answer, slugs, again), *_elsewhere(place, sessions)]
     hidden = [one for one in sessions if one.hidden]
-    if not found and hidden:
-        word = _id(hidden[0].place.id)
-        found.append(
-            Command(f"hermes-dbtools sessions show{place.option} {word}", "its lineage and all rows of it")
+    if hidden and not any(one.command.startswith(REPAIR) for one in found):
+        word = session_word(hidden[0].place.id)
+        found.insert(
+            0, Command(f"hermes-dbtools sessions show{place.option} {word}", "its lineage and all rows of it")
         )
     if not found:
         found.append(Command(f"hermes-dbtools scan{place.database}", "the whole file"))
@@ -66,7 +73,7 @@ def _repairs(place: Place, answer: Answer, slugs: Collection[str], again: str) -
     allowed = make_plan(answer.report, PlanOptions(allow_lossy=True))
     planned = [slug for slug in _slugs(step.slug for step in plan.steps) if slug in slugs]
     lossy = [slug for slug in _slugs(step.slug for step in allowed.steps) if slug in {*slugs} - {*planned}]
-    repair = f"hermes-dbtools repair{place.database} --select "
+    repair = f"{REPAIR}{place.database} --select "
     if planned:
         yield Command(repair + ",".join(planned), "what would be changed (nothing is written)")
     if lossy:
@@ -77,7 +84,25 @@ def _repairs(place: Place, answer: Answer, slugs: Collection[str], again: str) -
         yield Command(again, "again, when nobody uses the session any more")
     left = _slugs(one.slug for one in plan.skipped if one.slug in slugs)
     for slug in [slug for slug in left if slug not in (*planned, *lossy, REBUILT)][:MOST]:
+        choices = list(_choices(answer.report, slug))
+        for choice in [one for one, lossy in choices if not lossy]:
+            command = f"{repair}{slug} --choose {slug}={choice}"
+            yield Command(command, f"what {choice!r} would change (nothing is written)")
         yield Command(f"hermes-dbtools runbook {slug}", "what it means, step by step")
+        for choice in [one for one, lossy in choices if lossy]:
+            command = f"{repair}{slug} --choose {slug}={choice} --allow-lossy"
+            yield Command(command, f"what {choice!r} would drop (nothing is written)")
+
+
+def _choices(report: DatabaseReport, slug: str) -> Iterator[tuple[str, bool]]:
+    """The answers to a class that mend something where they are chosen, and whether each drops data."""
+    (result,) = (one for one in report.results if one.slug == slug)
+    for answer in result.answers:
+        for lossy in (False, True):
+            plan = make_plan(report, PlanOptions(choices={slug: answer}, allow_lossy=lossy))
+            if any(step.slug == slug for step in plan.steps):
+                yield answer, lossy
+                break
 
 
 def _elsewhere(place: Place, sessions: Iterable[Seen]) -> Iterator[Command]:
@@ -85,21 +110,32 @@ def _elsewhere(place: Place, sessions: Iterable[Seen]) -> Iterator[Command]:
     lost = [one.place for one in sessions if not one.place.row]
     for one in [one for one in lost if one.transcripts and not one.deleted][:MOST]:
         yield Command(
-            f"hermes-dbtools sessions rebuild{place.option} {_id(one.id)}",
+            f"hermes-dbtools sessions rebuild{place.option} {session_word(one.id)}",
             "what a rebuild from its transcript would add (nothing is written)",
         )
     for one in [one for one in lost if one.profiles][:MOST]:
         for other in _files(place.home, one.profiles):
             yield Command(
-                f"hermes-dbtools explain {other} {_id(one.id)}", "the same question, of that profile"
+                f"hermes-dbtools explain {other} {session_word(one.id)}", "the same question, of that profile"
             )
+
+
+def _salvage(place: Place) -> Iterator[Command]:
+    """How to get at the rows of a damaged file."""
+    source, output = (
+        shell_word(path_text(path)) for path in (place.home.database, place.home.database.with_name(OUTPUT))
+    )
+    yield Command(
+        f"hermes-dbtools salvage {source} {output}",
+        "carries what can be read into a new file (the damaged one is not written)",
+    )
 
 
 def deletes(place: Place, sessions: Iterable[Seen]) -> Iterator[Command]:
     """How to delete what a plain delete cannot."""
     for one in [one for one in sessions if one.blocked][:MOST]:
         yield Command(
-            f"hermes-dbtools sessions delete{place.option} {_id(one.place.id)}",
+            f"hermes-dbtools sessions delete{place.option} {session_word(one.place.id)}",
             "what a delete in the right order would remove (nothing is written)",
         )
 
@@ -117,5 +153,6 @@ def _slugs(slugs: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(slugs))
 
 
-def _id(word: str) -> str:
-    return f"-- {shlex.quote(word)}" if word.startswith("-") else shlex.quote(word)
+def session_word(word: str) -> str:
+    """An id as the last argument of a command."""
+    return f"-- {shell_word(word)}" if word.startswith("-") else shell_word(word)

@@ -5,17 +5,21 @@ Keeps kinds, ids and times and no text; memory does not grow with the log.
 
 from __future__ import annotations
 
+import gzip
 import os
 import stat
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
 from ..model import UsageError
 from ..shown import shown
 from .failures import Failure, Failures, failures
-from .log_lines import Entry, entry_of, has_time, seconds
+from .log_lines import Entry, begins, entry_of, seconds
+from .log_records import told, without_colours
 
 BLOCK = 1024 * 1024
 LONGEST = 64 * 1024
@@ -59,8 +63,9 @@ class LogReading:
         """Count one line."""
         seen = self.kinds.setdefault(entry.failure.kind, Seen(entry.failure))
         seen.count += 1
-        seen.first = seen.first or entry.time
-        seen.last = entry.time or seen.last
+        if entry.time:
+            seen.first = min(seen.first or entry.time, entry.time)
+            seen.last = max(seen.last, entry.time)
         if entry.statement:
             seen.statements[entry.statement] = seen.statements.get(entry.statement, 0) + 1
         for one in entry.ids:
@@ -70,6 +75,10 @@ class LogReading:
             else:
                 self.more_ids += 1
         self._connect(seen, entry)
+
+    def begin(self) -> None:
+        """Begin another file, whose first lines follow from nothing of the one before."""
+        self._primary = None
 
     def _connect(self, seen: Seen, entry: Entry) -> None:
         moment = seconds(entry.time)
@@ -84,14 +93,40 @@ class LogReading:
 
 def read_log(name: str, stdin: BinaryIO | None = None) -> LogReading:
     """Read a log file, or `stdin` where it is given. Raises UsageError for what is no log."""
+    return read_logs([name], stdin)
+
+
+def read_logs(names: Sequence[str], stdin: BinaryIO | None = None) -> LogReading:
+    """Read the files of one log, rotated and compressed by gzip or not, or `stdin` where it is given.
+
+    Raises UsageError for what is no log.
+    """
     if stdin is not None:
-        return _read(LogReading("stdin"), stdin)
-    try:
-        handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{shown(name)}: {_reason(error)}") from None
-    with os.fdopen(_regular(handle, name), "rb") as file:
-        return _read(LogReading(Path(name).name), file)
+        return _whole(_read(LogReading("stdin"), "stdin", stdin))
+    titles = [Path(name).name for name in names]
+    more = f" and {len(titles) - 1:,} more" if len(titles) > 1 else ""
+    reading = LogReading(titles[0] + more)
+    for name, title in zip(names, titles, strict=True):
+        try:
+            handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{shown(name) or repr(name)}: {_reason(error)}") from None
+        with os.fdopen(_regular(handle, name), "rb") as file:
+            packed = file.peek(2).startswith(GZIP)
+            _read(reading, title, gzip.GzipFile(fileobj=file) if packed else file)
+    return _whole(reading)
+
+
+def read_line(line: str) -> LogReading:
+    """Read a line that was given as a word."""
+    return _read(LogReading("the line"), "the line", BytesIO(line.encode("utf-8", "surrogateescape") + b"\n"))
+
+
+def _whole(reading: LogReading) -> LogReading:
+    """What was read. Raises UsageError where that is nothing."""
+    if not reading.bytes:
+        raise UsageError(f"{shown(reading.name)}: empty; nothing can be said of it")
+    return reading
 
 
 def _regular(handle: int, name: str) -> int:
@@ -105,24 +140,30 @@ def _regular(handle: int, name: str) -> int:
     raise UsageError(f"{shown(name)}: no regular file; give it on standard input: … | hermes-dbtools explain")
 
 
-def _read(reading: LogReading, file: BinaryIO) -> LogReading:
+def _read(reading: LogReading, title: str, file: BinaryIO | gzip.GzipFile) -> LogReading:
+    """Add what one file holds."""
     kinds = failures()
     words = tuple(word.encode() for word in kinds.words)
     owner = b""
+    size = 0
+    reading.begin()
     try:
         for block in _blocks(file):
-            if reading.bytes == 0:
-                _refuse_other_things(reading.name, block)
-            reading.bytes += len(block)
-            owner = _look(reading, block, words, kinds, owner)
+            if size == 0:
+                _refuse_other_things(title, block)
+            size += len(block)
+            owner = _look(reading, without_colours(block), words, kinds, owner)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise UsageError(
+            f"{shown(title)}: compressed, and cut off or damaged; what zcat still reads can be given on standard input"
+        ) from None
     except OSError as error:
-        raise UsageError(f"{shown(reading.name)}: {_reason(error)}") from None
-    if not reading.bytes:
-        raise UsageError(f"{shown(reading.name)}: empty; nothing can be said of it")
+        raise UsageError(f"{shown(title)}: {_reason(error)}") from None
+    reading.bytes += size
     return reading
 
 
-def _blocks(file: BinaryIO) -> Iterator[bytes]:
+def _blocks(file: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
     """Whole lines, about a block at a time; a line without an end is cut."""
     while block := file.read(BLOCK):
         yield block if block.endswith(b"\n") else block + file.readline(LONGEST)
@@ -131,14 +172,13 @@ def _blocks(file: BinaryIO) -> Iterator[bytes]:
 def _look(
     reading: LogReading, block: bytes, words: tuple[bytes, ...], kinds: Failures, owner: bytes
 ) -> bytes:
-    """Count what a block holds; returns its last line with a time, which the next block may go on from."""
-    lower = block.lower()
-    for start in _starts(lower, words):
+    """Count what a block holds; returns its last line that begins an entry, which the next block may go on from."""
+    for start in _starts(block.lower(), words):
         end = block.find(b"\n", start)
         end = min(len(block) if end < 0 else end, start + LONGEST)
-        line = block[start:end]
-        above = line if has_time(line) else _line_above(block, start) or owner
-        entry = entry_of(line, lower[start:end], above or line, kinds)
+        line = told(block[start:end])
+        above = line if begins(line) else _line_above(block, start) or owner
+        entry = entry_of(line, line.lower(), above or line, kinds)
         if entry is not None:
             reading.add(entry)
     return _line_above(block, len(block)) or owner
@@ -157,18 +197,19 @@ def _starts(lower: bytes, words: tuple[bytes, ...]) -> list[int]:
 
 
 def _line_above(block: bytes, place: int) -> bytes:
-    """The last line with a time that begins before a place of a block, b'' where none is near."""
+    """The last line before a place of a block that begins an entry, b'' where none is near."""
     end = place
     while end > 0 and place - end < LONGEST:
         start = block.rfind(b"\n", 0, end - 1) + 1
-        line = block[start : min(end, start + LONGEST)]
-        if has_time(line):
+        line = told(block[start : min(end, start + LONGEST)])
+        if begins(line):
             return line
         end = start
     return b""
 
 
 def _refuse_other_things(name: str, block: bytes) -> None:
+    block = block.lstrip(b"\0")  # a file that was cut to nothing while it was written begins so
     if block.startswith(GZIP):
         raise UsageError(f"{shown(name)}: compressed; zcat it and give it on standard input")
     if block.startswith(BOMS):

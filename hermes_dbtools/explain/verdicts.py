@@ -57,6 +57,8 @@ def _with_row(seen: Seen, findings: Sequence[About]) -> str:
         return "nothing is wrong with it now; it is in use"
     if seen.hidden:
         return f"nothing fails; lists leave it out: {seen.hidden}"
+    if noted := [one for one in findings if one.relation == "own"]:
+        return f"nothing fails; to know: {noted[0].message}"
     return "nothing is wrong with it now"
 
 

@@ -60,10 +60,12 @@ def salvage_text(done: Salvaged) -> str:
 
 
 def salvage_next(done: Salvaged) -> list[str]:
-    """What to run next: look at the new file before it takes the place of the old one."""
+    """What to run next: look at the new file, and put it in the place of the old one."""
+    output = shell_word(done.output)
+    restore = f"hermes-dbtools restore {output} {shell_word(done.source)} --apply"
     return [
-        f"hermes-dbtools scan {shell_word(done.output)}",
-        f"hermes-dbtools runbook structural-damage   how {shell_word(done.output)} takes the place of the damaged file",
+        f"{restore}   puts it in the place of the damaged file, which is kept",
+        f"hermes-dbtools scan {output}",
     ]
 
 

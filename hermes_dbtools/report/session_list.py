@@ -5,14 +5,13 @@ Only here are titles printed.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
 from ..documents import plain
-from ..shown import one_line
+from ..shown import call, one_line
 from ..sizes import counted, moment_text, short, size_text
 
 if TYPE_CHECKING:
@@ -209,7 +208,7 @@ def _indent(block: str) -> str:
 
 def rebuild_next(prepared: Prepared, options: str) -> list[str]:
     """The command that does what was shown."""
-    return [f"hermes-dbtools sessions rebuild {shlex.quote(prepared.session_id)}{options} --apply"]
+    return [call("hermes-dbtools sessions rebuild", f"{options} --apply", [prepared.session_id])]
 
 
 def exported_text(done: Exported) -> str:
