@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 from tests.running import CHECKOUT
 
 PACKAGE = CHECKOUT / "hermes_dbtools"
 
 
-def modules() -> dict[str, ast.Module]:
+@cache
+def modules() -> Mapping[str, ast.Module]:
     """Every module of the product by its dotted name without the package's; the package itself is ''."""
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -185,29 +186,35 @@ def digest(path: Path, *, search: bool = True) -> str:
     Without `search` their schema and their marks are left out too: an undo leaves a mended index as it is.
     """
     total = hashlib.sha256()
-    for kind, name, sql in _rows(path, "SELECT type, name, sql FROM sqlite_schema ORDER BY type, name"):
-        if not search and re.search(r"(^|_)(messages_fts|fts_v\d+)_|^messages_fts$", name):
-            continue
-        total.update(repr((kind, name, sql)).encode())
-        if kind != "table" or name.startswith(("messages_fts", "sqlite_")):
-            continue
-        columns = [row[1] for row in _rows(path, f'PRAGMA table_info("{name}")')]
-        values = ", ".join(f'typeof("{column}"), CAST("{column}" AS BLOB)' for column in columns)
-        ours = "WHERE key NOT GLOB 'hermes_dbtools.*'" if name == "state_meta" else ""
-        if ours and not search:
-            ours += " AND key NOT GLOB 'fts_*'"
-        for row in sorted(_rows(path, f'SELECT {values} FROM "{name}" {ours}'), key=repr):
-            total.update(repr(row).encode())
+    with _opened(path) as connection:
+        schema = connection.execute(
+            "SELECT type, name, sql FROM sqlite_schema ORDER BY type, name"
+        ).fetchall()
+        for kind, name, sql in schema:
+            if not search and re.search(r"(^|_)(messages_fts|fts_v\d+)_|^messages_fts$", str(name)):
+                continue
+            total.update(repr((kind, name, sql)).encode())
+            if kind != "table" or str(name).startswith(("messages_fts", "sqlite_")):
+                continue
+            columns = [row[1] for row in connection.execute(f'PRAGMA table_info("{name}")')]
+            values = ", ".join(f'typeof("{column}"), CAST("{column}" AS BLOB)' for column in columns)
+            ours = "WHERE key NOT GLOB 'hermes_dbtools.*'" if name == "state_meta" else ""
+            if ours and not search:
+                ours += " AND key NOT GLOB 'fts_*'"
+            for row in sorted(map(repr, connection.execute(f'SELECT {values} FROM "{name}" {ours}'))):
+                total.update(row.encode())
     return total.hexdigest()
 
 
 def entries(path: Path) -> str:
     """A digest of the rows of the search tables, which FTS5 keeps as ordinary rows."""
     total = hashlib.sha256()
-    for (name,) in _rows(path, "SELECT name FROM pragma_table_list WHERE type = 'shadow' ORDER BY name"):
-        columns = [row[1] for row in _rows(path, f'PRAGMA table_info("{name}")')]
-        values = ", ".join(f'CAST("{column}" AS BLOB)' for column in columns)
-        total.update(repr((name, _rows(path, f'SELECT {values} FROM "{name}"'))).encode())
+    shadows = "SELECT name FROM pragma_table_list WHERE type = 'shadow' ORDER BY name"
+    with _opened(path) as connection:
+        for (name,) in connection.execute(shadows).fetchall():
+            columns = [row[1] for row in connection.execute(f'PRAGMA table_info("{name}")')]
+            values = ", ".join(f'CAST("{column}" AS BLOB)' for column in columns)
+            total.update(repr((name, list(connection.execute(f'SELECT {values} FROM "{name}"')))).encode())
     return total.hexdigest()
 
 
@@ -219,8 +226,14 @@ def _violations(path: Path) -> list[tuple[Any, ...]]:
 
 
 def _rows(path: Path, sql: str) -> list[tuple[Any, ...]]:
+    with _opened(path) as connection:
+        return list(connection.execute(sql))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[apsw.Connection]:
     connection = apsw.Connection(str(path))
     try:
-        return list(connection.execute(sql))
+        yield connection
     finally:
         connection.close()

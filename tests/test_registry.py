@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
 from itertools import chain
@@ -130,9 +130,14 @@ def blocks() -> Iterator[tuple[str, queries.Query]]:
 def told(file: str) -> tuple[str, ...]:
     """Every text of the modules that may use a file; a place in an f-string is `*`."""
     near = f"damage.{file.split('/')[1]}." if file.startswith("damage/") else ""
-    texts = {name: [text for _line, text in strings(tree)] for name, tree in modules().items()}
-    users = [held for name, held in texts.items() if name.startswith(near) or file in held]
+    users = [held for name, held in texts().items() if name.startswith(near) or file in held]
     return tuple(text.replace("{}", "*") for text in chain.from_iterable(users))
+
+
+@cache
+def texts() -> Mapping[str, tuple[str, ...]]:
+    """Every text of each module."""
+    return {name: tuple(text for _line, text in strings(tree)) for name, tree in modules().items()}
 
 
 @pytest.mark.parametrize("file", files())

@@ -1,11 +1,12 @@
 """Make a store file of a known shape, run SQL on it, fill it; never leaves it open or with a sidecar.
 
-What is made is the product's (hermes_dbtools/fixtures); here both engines can do it.
+What is made is the product's (hermes_dbtools/fixtures); here both engines can do it. An engine makes or fills the same store
+once in a process: it depends on nothing else, so the next one gets the same bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 
 from hermes_dbtools.fixtures.bulk import Bulk, bulk_steps
@@ -19,6 +20,14 @@ __all__ = ["PARTS", "SHAPES", "columns", "execute", "execute_many", "fill", "fil
 
 SHAPES = ("11", "14", "19", "22", "25", "30", "31", "runtime", "media")
 """The shapes that stand for all of them in the tests, oldest first."""
+
+FILE_MODE = 0o644
+"""What SQLite makes files with."""
+
+KEPT_BYTES = 1_000_000
+
+_MADE: dict[Hashable, bytes] = {}
+_FILLED: dict[Hashable, tuple[bytes, Filled]] = {}
 
 COLUMNS = """
     SELECT m.name, c.name
@@ -42,7 +51,13 @@ def make(
     """
     if path.exists():
         raise FileExistsError(path)
-    run(path, empty_steps(shape, parts, journal_mode), engine)
+    asked = (shape, tuple(parts), journal_mode, engine)
+    if asked in _MADE:
+        path.touch(FILE_MODE, exist_ok=False)
+        path.write_bytes(_MADE[asked])
+    else:
+        run(path, empty_steps(shape, parts, journal_mode), engine)
+        _MADE[asked] = path.read_bytes()
     return path
 
 
@@ -73,8 +88,15 @@ def columns(path: Path, *, engine: Engine = "ours") -> dict[str, set[str]]:
 
 def fill(path: Path, sessions: int = 3, messages: int = 4, *, engine: Engine = "ours") -> Filled:
     """Add the rows of `healthy` to an empty store and say which sessions they make; foreign keys are on."""
+    asked = (_alone(path), sessions, messages, engine)
+    if asked in _FILLED:
+        content, filled = _FILLED[asked]
+        path.write_bytes(content)
+        return filled
     rows = healthy(columns(path, engine=engine), sessions, messages)
     run(path, insert_steps(rows), engine, foreign_keys=True)
+    if asked[0] is not None and path.stat().st_size < KEPT_BYTES:
+        _FILLED[asked] = (path.read_bytes(), rows.filled)
     return rows.filled
 
 
@@ -94,3 +116,12 @@ def fill_many(
     last = run(path, [Step("SELECT COALESCE(MAX(q.seq), 0) FROM sqlite_sequence AS q", [()])], engine)[0][0]
     bulk = Bulk(sessions, messages_per_session, content_bytes, nul_every, after=last)
     run(path, bulk_steps(columns(path, engine=engine), bulk), engine)
+
+
+def _alone(path: Path) -> bytes | None:
+    """The bytes of a small store; None where it is large, or a sidecar may hold more."""
+    if path.stat().st_size >= KEPT_BYTES or any(
+        path.with_name(path.name + tail).exists() for tail in ("-wal", "-journal")
+    ):
+        return None
+    return path.read_bytes()
