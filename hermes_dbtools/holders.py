@@ -12,6 +12,7 @@ import stat
 import struct
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,9 +59,15 @@ class _Targets:
     locks: frozenset[tuple[int, int, int]]
 
 
-def also_ours(pids: Iterable[int]) -> None:
+@contextmanager
+def also_ours(pids: Iterable[int]) -> Iterator[None]:
     """Say, in a process that only reads, which others do the same scan: as little as itself they hold a file against it."""
-    _FELLOWS.update(pids)
+    fellows = frozenset(pids) - _FELLOWS
+    _FELLOWS.update(fellows)
+    try:
+        yield
+    finally:
+        _FELLOWS.difference_update(fellows)
 
 
 def find_holders(database: Path) -> Holders:

@@ -1,7 +1,7 @@
 """Scan databases in several processes, with the report that one process would make; never writes.
 
-Each worker scans one database at a time and knows its fellows: a class may look into another profile, and a worker that reads a
-file is no holder of it. Several names of one file are one worker's, one after the other.
+Each worker scans one database at a time and knows its fellows, as this process does: a class may look into another profile, and
+who reads a file for the same command is no holder of it. Several names of one file are one worker's, one after the other.
 """
 
 from __future__ import annotations
@@ -13,22 +13,36 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
 from . import home as homes
 from . import scanning
 from .holders import also_ours
+from .home import Home
 from .model import CouldNotLook, DatabaseReport, Report, UsageError
 from .scanning import ScanOptions, Target
 from .selection import selected
 from .sizes import path_text
 
+ENDED = "the process that looked at it ended"
 LAST_SECONDS = 10
 """How long a worker that was told to stop may take to remove its private copies."""
 
 Group = tuple[int, ...]
 """Places in the list of targets, all of one file."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Worker:
+    process: BaseProcess
+    connection: Connection
+
+    def interrupt(self) -> None:
+        """Let it stop looking, and remove its private copies."""
+        if self.process.pid and self.process.is_alive():
+            os.kill(self.process.pid, signal.SIGINT)
 
 
 def scan(
@@ -40,12 +54,54 @@ def scan(
         return scanning.scan(targets, options, progress)
     selected(options.registry, options.select, options.ignore)
     found: dict[int, DatabaseReport] = {}
-    with _workers(min(jobs, len(groups)), options) as connections:
-        for group, reports in _answers(connections, groups, targets):
+    with _workers(min(jobs, len(groups)), options) as workers:
+        for group, reports in _answers([worker.connection for worker in workers], groups, targets):
             found.update(zip(group, reports, strict=True))
             progress(f"{len(found)} of {len(targets)} databases")
     reports = tuple(found[place] for place in range(len(targets)))
     return Report(reports, scanning.exit_code(reports, options.fail_on))
+
+
+@dataclass(slots=True)
+class Scans:
+    """Scans of some homes, each home in a process of its own; those that nobody waited for are stopped at the end."""
+
+    _homes: Sequence[Home]
+    _workers: Sequence[_Worker]
+    _waiting: set[int] = field(default_factory=set)
+
+    def begin(self, place: int, options: ScanOptions) -> None:
+        """Begin to scan the home at a place, whose last scan is done."""
+        self._waiting.add(place)
+        with suppress(OSError):  # it is gone: the answer says so
+            self._workers[place].connection.send((self._homes[place], options))
+
+    def report(self, place: int) -> DatabaseReport:
+        """Wait for the report on the home at a place."""
+        self._waiting.remove(place)
+        try:
+            answer = self._workers[place].connection.recv()
+        except (EOFError, OSError):
+            path = path_text(self._homes[place].database)
+            return DatabaseReport(path, 0, "", None, (), 0, (), error=f"{path}: {ENDED}")
+        if isinstance(answer, Exception):
+            raise answer
+        assert isinstance(answer, DatabaseReport)
+        return answer
+
+    def stop(self) -> None:
+        """Let go of what is still under way."""
+        for place in self._waiting:
+            self._workers[place].interrupt()
+
+
+@contextmanager
+def scans(homes: Sequence[Home]) -> Iterator[Scans]:
+    """Processes that scan homes while this one does something else."""
+    with _workers(len(homes), ScanOptions()) as workers:
+        found = Scans(homes, workers)
+        yield found
+        found.stop()
 
 
 def _groups(targets: Sequence[Target]) -> list[Group]:
@@ -90,16 +146,17 @@ def _answers(
 
 
 def _lost(group: Group, targets: Sequence[Target]) -> list[DatabaseReport]:
-    error = "the process that looked at it ended; try again with --jobs 1"
     paths = ["" if targets[place] is None else path_text(targets[place] or "") for place in group]
-    return [DatabaseReport(path, 0, "", None, (), 0, (), error=f"{path}: {error}") for path in paths]
+    return [
+        DatabaseReport(path, 0, "", None, (), 0, (), error=f"{path}: {ENDED}; try again with --jobs 1")
+        for path in paths
+    ]
 
 
 @contextmanager
-def _workers(count: int, options: ScanOptions) -> Iterator[list[Connection]]:
+def _workers(count: int, options: ScanOptions) -> Iterator[list[_Worker]]:
     context = multiprocessing.get_context("spawn")
-    processes: list[BaseProcess] = []
-    connections: list[Connection] = []
+    workers: list[_Worker] = []
     try:
         with _interrupts_held():
             for _ in range(count):
@@ -107,31 +164,30 @@ def _workers(count: int, options: ScanOptions) -> Iterator[list[Connection]]:
                 process: BaseProcess = context.Process(target=_work, args=(theirs, options), daemon=True)
                 process.start()
                 theirs.close()
-                processes.append(process)
-                connections.append(ours)
-        pids = [process.pid for process in processes if process.pid]
-        for connection in connections:
+                workers.append(_Worker(process, ours))
+        pids = [worker.process.pid for worker in workers if worker.process.pid]
+        for worker in workers:
             with suppress(OSError):
-                connection.send(pids)
-        yield connections
+                worker.connection.send([*pids, os.getpid()])
+        with also_ours(pids):
+            yield workers
     except BaseException:
-        for process in processes:
-            if process.pid and process.is_alive():  # it stops looking, and removes its private copies
-                os.kill(process.pid, signal.SIGINT)
+        for worker in workers:
+            worker.interrupt()
         raise
     finally:
-        for connection in connections:
-            connection.close()
-        _end(processes)
+        for worker in workers:
+            worker.connection.close()
+        for worker in workers:
+            _end(worker.process)
 
 
-def _end(processes: Sequence[BaseProcess]) -> None:
-    """Wait for workers, which end when nobody can ask them any more."""
-    for process in processes:
-        process.join(LAST_SECONDS)
-        if process.is_alive():
-            process.kill()
-            process.join()
+def _end(process: BaseProcess) -> None:
+    """Wait for a worker, which ends when nobody can ask it any more."""
+    process.join(LAST_SECONDS)
+    if process.is_alive():
+        process.kill()
+        process.join()
 
 
 @contextmanager
@@ -153,9 +209,9 @@ def _work(connection: Connection, options: ScanOptions) -> None:
     try:
         if hasattr(signal, "pthread_sigmask"):
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        also_ours(connection.recv())
-        while True:
-            connection.send(_reports(connection.recv(), options))
+        with also_ours(connection.recv()):
+            while True:
+                connection.send(_answer(connection.recv(), options))
     except (EOFError, OSError, KeyboardInterrupt):
         return
 
@@ -166,9 +222,15 @@ def _stop_once(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _reports(targets: list[Target], options: ScanOptions) -> tuple[DatabaseReport, ...] | Exception:
+def _answer(
+    asked: list[Target] | tuple[Home, ScanOptions], options: ScanOptions
+) -> tuple[DatabaseReport, ...] | DatabaseReport | Exception:
     try:
-        return scanning.scan(targets, options, None).databases
+        if isinstance(asked, list):
+            return scanning.scan(asked, options, None).databases
+        home, own = asked
+        chosen = selected(own.registry, own.select, own.ignore)
+        return scanning.report_of(home, own, chosen, lambda _what: None)
     except Exception as error:  # noqa: BLE001 - a fault of ours is told where the others are
         error.add_note(traceback.format_exc())
         return error

@@ -127,6 +127,13 @@ def _scan_target(
         home = homes.resolve(target)
     except CouldNotLook as error:
         return _nothing(target, str(error))
+    return report_of(home, options, chosen, progress)
+
+
+def report_of(
+    home: homes.Home, options: ScanOptions, chosen: frozenset[str], progress: Progress
+) -> DatabaseReport:
+    """As `scan_home`; a file that cannot be looked at has a report that says so."""
     try:
         return scan_home(home, options, chosen, progress)
     except LOOK_ERRORS as error:

@@ -11,6 +11,8 @@ import apsw
 import msgspec
 import pytest
 
+from hermes_dbtools import holders, parallel
+from hermes_dbtools.comparing import damages
 from hermes_dbtools.comparing.compare import CompareOptions
 from hermes_dbtools.comparing.conversions import MOVING
 from hermes_dbtools.comparing.model import CompareDocument, RowName
@@ -308,6 +310,47 @@ def test_damage_of_before_is_not_new(tmp_path: Path) -> None:
     after.write_bytes(before.read_bytes())
     found = compared(before, after, WITH_DAMAGE)
     assert (found.damage, found.exit_code) == ((), 0)
+
+
+@pytest.mark.parametrize("change", ["nothing", "orphans", "search"])
+def test_processes_of_their_own_find_the_same_damage(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, after = twins(tmp_path)
+    monkeypatch.setattr(damages, "_cores", lambda: 2)
+    for path in (before, after):
+        execute(
+            path, "INSERT INTO messages (session_id, role, timestamp) VALUES ('old', 'user', 1780000000.0)"
+        )
+    if change == "orphans":
+        execute(
+            after, "INSERT INTO messages (session_id, role, timestamp) VALUES ('new', 'user', 1780000000.0)"
+        )
+    if change == "search":
+        execute(after, "DROP TRIGGER messages_fts_insert")
+    in_turn = compared(before, after, WITH_DAMAGE)
+    monkeypatch.setattr(damages, "LARGE", 0)
+    assert compared(before, after, WITH_DAMAGE) == in_turn
+    expected = {"nothing": set(), "orphans": {"HDB201"}, "search": {"HDB804"}}
+    assert {one.code for one in in_turn.damage} >= expected[change]
+    assert all(one.new for one in in_turn.damage)
+    assert bool(in_turn.damage) == (change != "nothing")
+    assert set() == holders._FELLOWS, "whoever may write later has none"  # noqa: SLF001
+
+
+def test_a_process_that_ends_is_no_clean_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, after = twins(tmp_path)
+    monkeypatch.setattr(damages, "_cores", lambda: 2)
+    monkeypatch.setattr(damages, "LARGE", 0)
+    monkeypatch.setattr(parallel, "_work", _dies)
+    found = compared(before, after, WITH_DAMAGE)
+    assert found.exit_code == 3
+    assert found.blind == (f"damage after: {after}: the process that looked at it ended",)
+
+
+def _dies(connection: object, options: object) -> None:
+    del connection, options
+    os._exit(9)
 
 
 def test_a_copy_elsewhere_is_looked_at_as_the_database_of_the_same_home(tmp_path: Path) -> None:

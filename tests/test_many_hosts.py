@@ -59,7 +59,7 @@ def test_a_fellow_of_a_scan_is_no_holder(tmp_path: Path) -> None:
         other.stdout.readline()
         look = (
             "import sys, pathlib; from hermes_dbtools.holders import also_ours, find_holders;"
-            "also_ours(map(int, sys.argv[2:]));"
+            "fellows = also_ours(map(int, sys.argv[2:])); fellows.__enter__();"
             "print([one.pid for one in find_holders(pathlib.Path(sys.argv[1])).processes])"
         )
         for fellows, found in (([], [other.pid]), ([str(other.pid)], [])):

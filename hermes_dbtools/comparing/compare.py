@@ -16,7 +16,7 @@ from ..shown import shown
 from ..sizes import path_text
 from ..structure import check_structure
 from .conversions import Upgrade
-from .damages import Damages, new_damage
+from .damages import Damages, looking
 from .model import Comparison, OutOfView, ShapeChanges, Side, TableComparison
 from .rows import FILE
 from .shapes import shape_changes
@@ -60,10 +60,12 @@ def compare(
     def look(earlier: database.Reading) -> _Rows:
         return database.read(after.database, lambda later: _look(earlier, later, progress))
 
-    rows = database.read(before.database, look)
-    damages = Damages((), ())
     if options.damage:
-        damages = new_damage(before.database, after, options.now, progress)
+        with looking(before.database, after, options.now) as damage:
+            rows = database.read(before.database, look)
+            damages = damage(progress)
+    else:
+        rows, damages = database.read(before.database, look), Damages((), ())
     blind = (*rows.blind, *damages.blind)
     return Comparison(
         rows.before,

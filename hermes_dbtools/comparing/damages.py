@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .. import parallel
 from ..damage import REGISTRY
+from ..damage._declare import Damage
 from ..home import Home
 from ..model import DatabaseReport, Result, Severity, Status
-from ..scanning import LOOK_ERRORS, ScanOptions, scan_home
+from ..scanning import ScanOptions, report_of
 from ..selection import selected
 from .model import NewDamage, Word
 
 LIMIT = 10_000
 """Findings kept per class to be told apart by key; above it only their counts are compared."""
+
+LARGE = 64 * 1024 * 1024
+"""Bytes. A scan of smaller files takes less time than to start a process."""
 
 NAMED = 1_000
 
@@ -27,46 +34,101 @@ class Damages:
     blind: tuple[str, ...]
 
 
-def new_damage(before: Path, after: Home, now: float, progress: Callable[[str], None]) -> Damages:
-    """Scan after, then before for what was found. Both are looked at as the database of the same home.
+@contextmanager
+def looking(before: Path, after: Home, now: float) -> Iterator[Callable[[Callable[[str], None]], Damages]]:
+    """Begin to look for damage that is new, in processes of their own where that is quicker; what it yields gives the answer.
 
-    A copy lies somewhere else than the files its rows name, so in a home of its own it would lack them all. Classes that look at
-    how and where a file lies are left out: that is not what changed. `now` is epoch seconds, the same for both: what only grew
-    older is not new.
+    Both files are looked at as the database of the same home. A copy lies somewhere else than the files its rows name, so in a
+    home of its own it would lack them all. Classes that look at how and where a file lies are left out: that is not what changed.
+    `now` is epoch seconds, the same for both: what only grew older is not new.
     """
-    report, error = _scan(after, (), now, lambda word: progress(f"after: {word}"))
-    if report is None:
-        return Damages((), (f"damage after: {error}",))
+    options = ScanOptions(limit=LIMIT, now=now)
+    homes = (Home(after.root, before, after.profile), after)
+    if _cores() < 2 or min(home.database.stat().st_size for home in homes) < LARGE:
+        yield lambda progress: _in_turn(homes, options, progress)
+        return
+    with parallel.scans(homes) as scans:
+        scans.begin(1, _only(options, lambda _damage: True))
+        scans.begin(0, _only(options, _cheap))
+        yield lambda progress: _awaited(scans, options, progress)
+
+
+def _awaited(scans: parallel.Scans, options: ScanOptions, progress: Callable[[str], None]) -> Damages:
+    progress("damage after")
+    later = scans.report(1)
+    found = _found(later)
+    if not found:
+        return _new(later, ())
+    progress("damage before")
+    earlier = [scans.report(0)]
+    if any(damage.code in found and not _cheap(damage) for damage in REGISTRY):
+        scans.begin(0, _only(options, lambda damage: damage.code in found and not _cheap(damage)))
+        earlier.append(scans.report(0))
+    return _new(later, earlier)
+
+
+def _in_turn(homes: tuple[Home, Home], options: ScanOptions, progress: Callable[[str], None]) -> Damages:
+    """Scan after, then before for what was found."""
+    later = _report(homes[1], _only(options, lambda _damage: True), lambda word: progress(f"after: {word}"))
+    found = _found(later)
+    if not found:
+        return _new(later, ())
+    only = _only(options, lambda damage: damage.code in found)
+    return _new(later, [_report(homes[0], only, lambda word: progress(f"before: {word}"))])
+
+
+def _only(options: ScanOptions, wanted: Callable[[Damage], bool]) -> ScanOptions:
+    """The others are ignored: to select a class by its name would be to ask for a deeper look."""
+    others = (damage.code for damage in REGISTRY if damage.stage == "file" or not wanted(damage))
+    return replace(options, ignore=tuple(others))
+
+
+def _cheap(damage: Damage) -> bool:
+    """Whether it is worth a look at before while it is not known whether after has it: a search index is as large as the rest."""
+    return damage.family != "search"
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _report(home: Home, options: ScanOptions, progress: Callable[[str], None]) -> DatabaseReport:
+    return report_of(home, options, selected(options.registry, options.select, options.ignore), progress)
+
+
+def _damaged(report: DatabaseReport) -> tuple[Result, ...]:
+    return tuple(result for result in report.results if result.status is Status.DAMAGED)
+
+
+def _found(report: DatabaseReport) -> frozenset[str]:
+    return frozenset(result.code for result in _damaged(report))
+
+
+def _new(later: DatabaseReport, earlier: Sequence[DatabaseReport]) -> Damages:
+    """What the later report has and the earlier ones have not, which is nothing where there are none."""
+    if later.error:
+        return Damages((), (f"damage after: {later.error}",))
     blind = [
         f"{result.code} {result.slug} after: {result.reason}"
-        for result in report.results
+        for result in later.results
         if result.status is Status.COULD_NOT_LOOK
     ]
-    found = [result for result in report.results if result.status is Status.DAMAGED]
-    if not found:
+    if not earlier:
         return Damages((), tuple(blind))
-    then = Home(after.root, before, after.profile)
-    codes = tuple(result.code for result in found)
-    earlier, error = _scan(then, codes, now, lambda word: progress(f"before: {word}"))
-    if earlier is None:
-        return Damages((), (*blind, f"damage before: {error}"))
-    known = {result.code: result for result in earlier.results}
-    new = [change for result in found if (change := _change(known.get(result.code), result)).new]
+    for report in earlier:
+        if report.error:
+            return Damages((), (*blind, f"damage before: {report.error}"))
+    known = {
+        result.code: result
+        for report in earlier
+        for result in report.results
+        if result.status is not Status.SKIPPED
+    }
+    new = [change for result in _damaged(later) if (change := _change(known.get(result.code), result)).new]
     blind += [f"{change.code} {change.slug} before: {change.unknown}" for change in new if change.unknown]
     return Damages(tuple(new), tuple(blind))
-
-
-def _scan(
-    home: Home, codes: tuple[str, ...], now: float, progress: Callable[[str], None]
-) -> tuple[DatabaseReport | None, str]:
-    place = tuple(damage.code for damage in REGISTRY if damage.stage == "file")
-    options = ScanOptions(select=codes, ignore=place, limit=LIMIT, now=now)
-    chosen = selected(options.registry, options.select, options.ignore)
-    try:
-        report = scan_home(home, options, chosen, progress)
-    except LOOK_ERRORS as error:
-        return None, str(error)
-    return (None, report.error) if report.error else (report, "")
 
 
 def _change(before: Result | None, after: Result) -> NewDamage:
