@@ -8,13 +8,14 @@ import traceback
 
 import click
 
-from .cli import cli, terminal
+from .cli import cli, shells, terminal
 from .cli.options import ReaderGone, say
 
 
 def main() -> None:
     """The console script. An expected failure is one line on stderr; an unexpected one names itself a fault of ours."""
     terminal.take_letters(sys.stdout, sys.stderr)
+    shells.prepare()
     try:
         code = cli.main(prog_name="hermes-dbtools", standalone_mode=False)
     except click.ClickException as error:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from hermes_dbtools.cli import COMMANDS, completing, sessions
+from hermes_dbtools.cli import COMMANDS, completing, sessions, shells
 from hermes_dbtools.damage import REGISTRY
 from tests.running import CHECKOUT, COMMAND, SECONDS, environment, tool
+from tests.shell_typing import interactive
 
-VARIABLE = "_HERMES_DBTOOLS_COMPLETE"
+VARIABLE = shells.VARIABLE
 SHELLS = ("bash", "zsh", "fish")
 README = (CHECKOUT / "README.md").read_text("utf-8")
 
@@ -115,6 +116,43 @@ def test_in_bash_itself(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (0, "never-ended-sessions\n"), done
     assert "_hermes_dbtools_completion hermes-dbtools" in done.stderr
+
+
+TYPED = (
+    ("repair --choose orphaned-m", "orphaned-messages="),
+    ("repair --choose orphaned-messages=p", "orphaned-messages=purge"),
+    ("repair --choose=orphaned-messages=p", "--choose=orphaned-messages=purge"),
+    ("repair --choose orphaned-messages=purge --allow", "--allow-lossy"),
+    ("scan --format=js", "--format=json"),
+    ("fixture new.db --damage unreadable-file:ze", "unreadable-file:zeroes"),
+    ("scan stat", "scan state.db"),
+)
+"""What is begun, and what a Tab makes of it."""
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_tab_in_the_shell_itself(shell: str, tmp_path: Path) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} here")
+    (tmp_path / "state.db").touch()
+    with interactive(shell, tmp_path) as ready:
+        for typed, made in TYPED:
+            assert made in ready.tab(f"hermes-dbtools {typed}", made)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "words", "before"),
+    [
+        ("repair --choose slug = a", ["repair", "--choose", "slug=a"], "slug="),
+        ("repair --choose slug =", ["repair", "--choose", "slug="], "slug="),
+        ("repair --choose slug=a", ["repair", "--choose", "slug=a"], ""),
+        ("repair --choose slug = a --apply", ["repair", "--choose", "slug=a", "--apply"], ""),
+        ("fixture --damage slug : kind = 3", ["fixture", "--damage", "slug:kind=3"], "slug:kind="),
+        ("", [], ""),
+    ],
+)
+def test_the_pieces_of_bash_are_put_together(pieces: str, words: list[str], before: str) -> None:
+    assert shells.joined(pieces.split()) == (words, before)
 
 
 def test_the_words_for_files_are_those_of_the_help() -> None:
