@@ -20,7 +20,9 @@ from .copies import scratch_folder
 from .queries import quote
 from .search_definition import TEXT_COLUMNS, SearchIndex
 from .search_rule import rule_of, token_counter
+from .search_segments import unreachable
 from .search_sql import filled, names, rows, run
+from .search_sql import texts as texts_of
 
 _CONTENT = re.compile(
     r"""\bcontent\s*=\s*('(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|\w+)""", re.IGNORECASE
@@ -42,6 +44,8 @@ class Checked:
 def check(connection: apsw.Connection, index: SearchIndex) -> Checked:
     """Check one index whose tables are all there and whose tokenizer is here. Raises CouldNotLook without room."""
     try:
+        if problem := unreachable(connection, index) or _of_another_text(connection, index):
+            return Checked(problem)
         whole, stopped = _nul_rows(connection, index)
         with scratch_folder(_room(connection)) as folder:
             scratch = apsw.Connection(str(folder / "index.db"))
@@ -78,6 +82,18 @@ def _nul_rows(connection: apsw.Connection, index: SearchIndex) -> tuple[int, fro
         if rule == "stops":
             stopped.add(id_)
     return whole, frozenset(stopped)
+
+
+def _of_another_text(connection: apsw.Connection, index: SearchIndex) -> str:
+    """How many entries of an index with a copy of its own hold another text than their message gives, or ''."""
+    if not index.inline:
+        return ""
+    whole, stopped = (texts_of(index, stopped=one) for one in (False, True))
+    parts = {**names(index), "whole": whole, "until_nul": stopped}
+    ((count, first),) = run(connection, "other_texts", parts=parts)
+    return (
+        f"{index.name}: {count:,} entries, the first of message {first}, hold another text" if count else ""
+    )
 
 
 def _carry(

@@ -1,8 +1,8 @@
-"""Read what the store's full-text indexes are made of from their own CREATE texts; never opens an index.
+"""Read what the store's full-text indexes are made of from their own CREATE texts; never opens an index of a file.
 
 Column names, the table or view that holds the text, the tokenizer, the triggers that feed an index and the
 marks of `state_meta` those triggers obey are all taken from the file, because releases differ in every one
-of them.
+of them. A trigger that does not keep the index right when it is tried counts as none.
 """
 
 from __future__ import annotations
@@ -12,10 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from . import known
+from .search_feeding import Fed, misled
 from .shape import Shape, Table, Trigger
 
 TEXT_COLUMNS = ("content", "tool_name", "tool_calls")
 """The columns of `messages` that every known index is made from."""
+
+_ASKED = frozenset({"sessions", "messages", "state_meta"})
+"""The tables that triggers and views of search read."""
 
 _EVENT = re.compile(r"\b(DELETE|INSERT|UPDATE)\b", re.IGNORECASE)
 _BEGIN = re.compile(r"\bBEGIN\b", re.IGNORECASE)
@@ -33,7 +37,8 @@ class SearchIndex:
     `tokenizer` is the tokenizer's name, `tokenizer_arguments` what follows it. `head_limit` is the number
     of characters that the triggers keep of a tool's answer, None for all; where `head_mark` names a key of
     `state_meta`, only above its value. `gap_marks` are the keys (high water, progress) between which rows
-    wait for a refill. `unknown` says why entries of this index cannot be kept right, or is ''.
+    wait for a refill. `unknown` says why entries of this index cannot be kept right, or is ''. `wrong_triggers`
+    feed it wrongly: their events are among the missing ones.
     """
 
     name: str
@@ -48,6 +53,7 @@ class SearchIndex:
     head_limit: int | None = None
     head_mark: str = ""
     missing_triggers: tuple[str, ...] = ()
+    wrong_triggers: tuple[tuple[str, str], ...] = ()
     unknown: str = ""
 
     @property
@@ -123,6 +129,7 @@ def _definition(shape: Shape, table: Table, triggers: list[Trigger]) -> SearchIn
             columns.append(next(_words(argument)))
     content = _bare(options["content"]) if "content" in options else None
     tokenizer = tuple(_words(_bare(options["tokenize"]))) if "tokenize" in options else ()
+    triggers, wrong = _told_apart(shape, table, triggers, inline=content is None)
     events = {event(trigger.name, trigger.sql): trigger for trigger in triggers}
     insert = events["INSERT"].sql if "INSERT" in events else ""
     view = content in shape.tables and shape.tables[str(content)].kind == "view"
@@ -140,8 +147,28 @@ def _definition(shape: Shape, table: Table, triggers: list[Trigger]) -> SearchIn
         head_limit=int(head[1]) if head and not view else None,
         head_mark=mark[1] if mark else "",
         missing_triggers=tuple(sorted({"INSERT", "DELETE", "UPDATE"} - set(events))),
+        wrong_triggers=tuple(sorted((trigger.name, trigger.sql) for trigger in wrong)),
         unknown=_unknown(shape, table.name, columns, content),
     )
+
+
+def _told_apart(
+    shape: Shape, table: Table, triggers: list[Trigger], *, inline: bool
+) -> tuple[list[Trigger], list[Trigger]]:
+    """The triggers that keep the index right, and those that do not."""
+    ordinary = [one for one in shape.tables.values() if one.kind in ("table", "view")]
+    fed = Fed(
+        name=table.name,
+        inline=inline,
+        create_sql=table.sql,
+        triggers=tuple((trigger.name, trigger.sql) for trigger in triggers),
+        tables=tuple(one.sql for one in ordinary if one.kind == "table" and one.name in _ASKED),
+        views=tuple(one.sql for one in ordinary if one.kind == "view"),
+    )
+    of_event = {trigger.name: event(trigger.name, trigger.sql) for trigger in triggers}
+    found = misled(fed, tuple(sorted(set(of_event.values()))))
+    right = [trigger for trigger in triggers if of_event[trigger.name] not in found]
+    return right, [trigger for trigger in triggers if trigger not in right]
 
 
 def _unknown(shape: Shape, name: str, columns: list[str], content: str | None) -> str:

@@ -166,4 +166,8 @@ def _room(connection: apsw.Connection, index: SearchIndex, *, many: bool) -> Ite
 
 def _trigger_texts(upkeep: Upkeep) -> dict[str, str]:
     """Each trigger once, though one may feed two indexes."""
-    return {name: sql for item in upkeep.indexes for name, sql in item.index.triggers}
+    return {
+        name: sql
+        for item in upkeep.indexes
+        for name, sql in (*item.index.triggers, *item.index.wrong_triggers)
+    }

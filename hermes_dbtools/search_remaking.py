@@ -118,7 +118,7 @@ def take_away(connection: apsw.Connection, shape: Shape, name: str) -> None:
     """Drop an index with its triggers: as a whole, or table by table where FTS5 cannot open it."""
     for index in definitions(shape):
         if index.name == name:
-            for trigger, _sql in index.triggers:
+            for trigger, _sql in (*index.triggers, *index.wrong_triggers):
                 run(connection, "drop_trigger", parts={"trigger": quote(trigger)})
     if name in shape.tables and not _dropped_whole(connection, name):
         _forget(connection, name)
@@ -168,10 +168,18 @@ def _make(connection: apsw.Connection, item: IndexUpkeep) -> None:
     marks = _marks(connection, *MARKS, item.index.head_mark)
     item = replace(item, gap=gap_of(item.index, marks), head_mark=marks.get(item.index.head_mark, NO_MARK))
     search_index.refill(connection, item)
+    give_triggers(connection, item.index)
+
+
+def give_triggers(connection: apsw.Connection, index: SearchIndex) -> None:
+    """Make each trigger of an index that is not there by its very text; another one in its place goes."""
     present = read_shape(connection).triggers
-    for name, sql in item.index.triggers:
-        if name not in present:
-            connection.execute(sql)
+    for name, sql in index.triggers:
+        if name in present and present[name].sql == sql:
+            continue
+        if name in present:
+            run(connection, "drop_trigger", parts={"trigger": quote(name)})
+        connection.execute(sql)
 
 
 def _marks(connection: apsw.Connection, *keys: str) -> dict[str, int]:

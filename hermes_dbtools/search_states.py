@@ -67,6 +67,8 @@ def _verdict(
         return "broken", index.unknown
     if index.stale_mark in marks:
         return "stale", f"marked by {index.stale_mark}"
+    if index.wrong_triggers:
+        return "stale", f"{', '.join(name for name, _sql in index.wrong_triggers)} does not keep it right"
     if index.missing_triggers:
         return "stale", f"no trigger for {', '.join(index.missing_triggers)}"
     if content is not None and (content.missing or content.left):

@@ -18,7 +18,7 @@ from .queries import quote
 from .search_decision import NO_MARK
 from .search_definition import SearchIndex, definitions
 from .search_layouts import Wanted, lost_parts, parts, wanted
-from .search_segments import unnamed_segment
+from .search_segments import misfit
 from .search_sql import names, rows, run
 from .shape import Shape
 
@@ -201,7 +201,7 @@ def _unreadable(connection: apsw.Connection, index: SearchIndex) -> str:
     """Why the index cannot be opened, asked or written, or ''."""
     try:
         run(connection, "probe", parts=names(index))
-        return unnamed_segment(connection, index)
+        return misfit(connection, index)
     except apsw.Error as error:
         return f"{index.name}: {error}"
 

@@ -14,6 +14,8 @@ import apsw
 from .. import known, queries, search_index
 from ..connections import file_uri
 from ..model import Refused
+from ..search_layouts import wanted
+from ..search_remaking import give_triggers
 from ..shape import read_shape
 from .header import Header
 from .schema import SchemaObject
@@ -95,6 +97,15 @@ def make_rest(connection: apsw.Connection, objects: Iterable[SchemaObject], kind
         and not _make(connection, one)
         and not one.added
     ]
+
+
+def right_triggers(connection: apsw.Connection) -> None:
+    """Give every search index the triggers of its layout for what none keeps it right at: one may be missing or damaged."""
+    shape = read_shape(connection)
+    for index in search_index.read_indexes(connection, shape):
+        found = wanted(shape, index.name)
+        if index.missing_triggers and found.index is not None and not found.refused:
+            give_triggers(connection, found.index)
 
 
 def refill_search(connection: apsw.Connection) -> tuple[list[str], str]:

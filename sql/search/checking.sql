@@ -91,3 +91,11 @@ SELECT EXISTS (SELECT 1 FROM messages AS m WHERE m.role = 'tool' AND octet_lengt
 -- name: strict_check
 -- FTS5 compares every entry with the text it is made from, and raises where they differ; no row is changed.
 INSERT INTO {index} ({index}, rank) VALUES ('integrity-check', :strict);
+
+-- name: other_texts
+-- The entries that hold another text than their message gives, whole or up to its first NUL byte: how many, and the first one's id.
+SELECT COUNT(*), MIN(c.id)
+  FROM {stored} AS c
+  JOIN messages AS s ON s.id = c.id
+ WHERE CAST(c.c0 AS BLOB) IS NOT CAST({whole} AS BLOB)
+   AND CAST(c.c0 AS BLOB) IS NOT CAST({until_nul} AS BLOB);

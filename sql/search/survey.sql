@@ -85,3 +85,11 @@ WITH RECURSIVE s(id) AS (
   SELECT (SELECT MIN(p.segid) FROM {segment_pages} AS p WHERE p.segid > s.id) FROM s WHERE s.id IS NOT NULL
 )
 SELECT id FROM s WHERE id IS NOT NULL ORDER BY id;
+
+-- name: segment_pages_told
+-- Pages of a segment: id, bytes, and the first four bytes, which tell where the words end and the places of the words begin.
+SELECT id, length(block), CAST(substr(block, 1, 4) AS BLOB) FROM {data} WHERE id BETWEEN :first AND :last ORDER BY id;
+
+-- name: pages_led_to
+-- The pages of a segment that a word is looked up by.
+SELECT pgno >> 1 FROM {segment_pages} WHERE segid = :segment ORDER BY term;

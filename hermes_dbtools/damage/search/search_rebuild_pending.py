@@ -9,7 +9,8 @@ Why it happens
 --------------
 The store found an index damaged and detached it (`fts_stale`), or it was stopped while it filled a new layout
 (`fts_rebuild_high_water`, `fts_rebuild_progress`). Triggers are missing where a Python without the full-text
-module opened the file: it takes them off so that messages can still be saved.
+module opened the file: it takes them off so that messages can still be saved. One of the right name may write another
+row, another text or nothing, made by hand or by a script: each is tried on a message made up in memory.
 
 Repair
 ------
@@ -29,6 +30,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from ...model import Finding, Safety, SearchWork, Severity
+from ...search_definition import SearchIndex
 from ...search_survey import Place, gap_of
 from .._declare import ScanContext, declare
 from . import _works
@@ -93,14 +95,18 @@ def _work(context: ScanContext, place: Place, kind: str) -> Literal["remake", "m
 def _unfed(context: ScanContext, place: Place) -> Finding:
     assert place.index is not None
     content = context.search.content(context, place) if place.usable else None
-    missing = ", ".join(place.index.missing_triggers)
     return DAMAGE.finding(
         table=place.name,
         key=place.name,
         kind="missing-triggers",
-        message=f"no trigger tells it of {missing}: what changes now is not found",
+        message=_unfed_message(place.index),
         evidence={
             "missing_triggers": place.index.missing_triggers,
+            **(
+                {"wrong_triggers": [name for name, _sql in place.index.wrong_triggers]}
+                if place.index.wrong_triggers
+                else {}
+            ),
             **(
                 {
                     "expected": content.expected,
@@ -123,6 +129,13 @@ def _unfed(context: ScanContext, place: Place) -> Finding:
             ),
         ),
     )
+
+
+def _unfed_message(index: SearchIndex) -> str:
+    if not index.wrong_triggers:
+        return f"no trigger tells it of {', '.join(index.missing_triggers)}: what changes now is not found"
+    names = ", ".join(name for name, _sql in index.wrong_triggers)
+    return f"{names} does not keep it right: what changes now is not found, or is found wrongly"
 
 
 def _kind(there: list[Place], marks: Mapping[str, int]) -> str:
