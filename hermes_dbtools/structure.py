@@ -2,11 +2,13 @@
 
 `quick_check` is asked table by table, because one bad page makes the whole-file check raise, and because one bad search
 page must never read as a damaged database (measured, and in public reports). Lines about values (NULL in a NOT NULL
-column and the like) are not structure and stop nothing.
+column and the like) are not structure and stop nothing. Where a table and an index do not fit and no page of either is damaged,
+the index tells: one that names a row which the table lacks is right, for a page of the table is another table's.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,6 +16,7 @@ from typing import Literal
 
 import apsw
 
+from . import queries
 from .queries import quote
 from .shape import Shape
 
@@ -30,6 +33,11 @@ MOST_PAGES = 100
 
 KEY_INDEX = "sqlite_autoindex_"
 """How the names of indexes begin that SQLite makes for the keys of a table."""
+
+FILE = "structure"
+
+_OF_PAGE = re.compile(r"^(?:Multiple uses for byte|Fragmentation of) .* page (\d+)$")
+"""Lines about the inside of a page that do not say whose it is."""
 
 _ROW_INDEX = re.compile(r"(?:missing from|in) index (\S+)$")
 
@@ -72,7 +80,10 @@ class Gate:
 
 @dataclass(slots=True)
 class _Lines:
+    """What was said of each object of one table. State: `of_page` has the object that a line with its tree named a page of."""
+
     found: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    of_page: dict[int, str] = field(default_factory=dict)
 
     def add(self, kind: str, index: str, line: str) -> None:
         self.found.setdefault((kind, index), []).append(line)
@@ -90,10 +101,13 @@ def check_structure(
         on_table(table)
         lines = _Lines()
         try:
-            for (line,) in connection.execute(f"PRAGMA quick_check({quote(table)})"):
-                _sort_line(shape, str(line), lines)
+            for (text,) in connection.execute(f"PRAGMA quick_check({quote(table)})"):
+                for line in str(text).splitlines():
+                    _sort_line(connection, shape, table, line, lines)
         except (apsw.CorruptError, apsw.IOError, apsw.NotADBError) as error:
             lines.add("table", "", f"the check stopped: {error}")
+        if table in shape.canonical_tables and ("table", "") not in lines.found:
+            _blame(connection, table, lines)
         damages.extend(
             StructuralDamage(table, kind, index, len(found), found[0], _pages(found))  # type: ignore[arg-type]
             for (kind, index), found in sorted(lines.found.items())
@@ -114,19 +128,63 @@ def classify(line: str) -> Literal["ok", "value", "search", "structure"]:
     return "search" if _SEARCH_LINES.search(line) else "structure"
 
 
-def _sort_line(shape: Shape, text: str, lines: _Lines) -> None:
-    for line in text.splitlines():
-        if classify(line) != "structure" or line.startswith("*** in database"):
-            continue
-        kind, index = "free-list" if line.startswith("Freelist:") else "table", ""
-        if tree := _TREE.search(line):
-            object_kind, name = _object_at(shape, int(tree.group(1)))
-            if object_kind == "index":
-                kind, index = "index", name
-        elif (row := _ROW_INDEX.search(line)) and row.group(1) in shape.indexes:
-            kind, index = "index", row.group(1)
-        lines.add(kind, index, line)
+def _sort_line(connection: apsw.Connection, shape: Shape, table: str, line: str, lines: _Lines) -> None:
+    if classify(line) != "structure" or line.startswith("*** in database"):
+        return
+    kind, index = "free-list" if line.startswith("Freelist:") else "table", ""
+    if tree := _TREE.search(line):
+        object_kind, name = _object_at(shape, int(tree.group(1)))
+        if object_kind == "index":
+            kind, index = "index", name
+        if page := _PAGE.search(line):
+            lines.of_page[int(page.group(1))] = index
+    elif (row := _ROW_INDEX.search(line)) and row.group(1) in shape.indexes:
+        kind, index = "index", row.group(1)
+    elif page := _OF_PAGE.search(line):
+        number = int(page.group(1))
+        if number not in lines.of_page:
+            lines.of_page[number] = _owner(connection, shape, table, number)
+        if index := lines.of_page[number]:
+            kind = "index"
+    lines.add(kind, index, line)
 
 
 def _object_at(shape: Shape, root_page: int) -> tuple[str, str]:
     return shape.root_pages.get(root_page, ("", ""))
+
+
+def _owner(connection: apsw.Connection, shape: Shape, table: str, page: int) -> str:
+    """The index of a table that a page belongs to, '' where it is none of them or cannot be told."""
+    names = [name for name, of_table in shape.indexes.items() if of_table == table]
+    bindings = {"names": json.dumps([table, *names]), "page": page}
+    try:
+        found = connection.execute(queries.statement(FILE, "owner"), bindings).fetchall()
+    except apsw.Error:
+        return ""
+    return next((str(name) for (name,) in found if name in names), "")
+
+
+def _blame(connection: apsw.Connection, table: str, lines: _Lines) -> None:
+    """Count a table as damaged where an index that only does not fit it names rows that it lacks."""
+    for (kind, index), found in sorted(lines.found.items()):
+        pages_whole = kind == "index" and all(_ROW_INDEX.search(line) for line in found)
+        if pages_whole and _names_lost_row(connection, table, index):
+            lines.add("table", "", f"index {index} names rows that table {table} lacks")
+            return
+
+
+def _names_lost_row(connection: apsw.Connection, table: str, index: str) -> bool:
+    """Whether an index proves a lost row; one of which a page is another's does not, whatever it names."""
+    try:
+        first = connection.execute(
+            queries.statement(FILE, "first-column"), {"index": index, "table": table}
+        ).fetchall()
+        for column, number in first:
+            sql = queries.fill(
+                queries.statement(FILE, "names-lost-row"), table=table, index=index, column=str(column)
+            )
+            ((lost,),) = connection.execute(sql, {"types": "integer real" if number else "text"}).fetchall()
+            return bool(lost)
+    except apsw.Error:
+        return False  # a table without rowids, an index of some rows only, or one that cannot be read
+    return False

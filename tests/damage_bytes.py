@@ -68,6 +68,18 @@ def zero_page(path: Path, number: int) -> None:
     zero(path, (number - 1) * size, size)
 
 
+def swap_pages(path: Path, one: int, other: int) -> None:
+    """Write each of two pages to the place of the other; they must differ."""
+    size = page_size(path)
+    first, second = (_bytes(path, (number - 1) * size, size) for number in (one, other))
+    if first == second:
+        raise ValueError(f"pages {one} and {other} of {path} are the same")
+    with path.open("r+b") as file:
+        for number, content in ((one, second), (other, first)):
+            file.seek((number - 1) * size)
+            file.write(content)
+
+
 def page_size(path: Path) -> int:
     """The page size that the header of a healthy file says, in bytes."""
     told = int.from_bytes(_bytes(path, 16, 2), "big")

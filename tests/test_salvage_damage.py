@@ -280,3 +280,34 @@ def test_a_chain_bent_to_pages_of_another_is_in_doubt(original: Original, tmp_pa
     assert all(table.complete for table in done.tables)
     assert done.doubts
     assert done.exit_code == 1
+
+
+STRANGERS = (
+    ("sessions", "internal", "messages", "leaf"),
+    ("state_meta", "internal", "messages_fts_content", "leaf"),
+    ("messages", "leaf", "messages_fts_content", "leaf"),
+    ("gateway_routing", "leaf", "messages_fts_data", "leaf"),
+)
+
+
+@pytest.mark.parametrize("strangers", STRANGERS, ids="-".join)
+def test_a_page_in_the_place_of_another(
+    original: Original, tmp_path: Path, strangers: tuple[str, str, str, str]
+) -> None:
+    """Both are whole, so what leads to them must not be believed: the table is named, and every row comes from where it lies."""
+    path = original.copy(tmp_path)
+    table, kind, other, other_kind = strangers
+    here, there = original.places[table, kind][-1].number, original.places[other, other_kind][-1].number
+    damage_bytes.swap_pages(path, here, there)
+    assert (table, True) in {(key, canonical) for _code, _kind, key, canonical in verdict(path)}
+    done, output = salvaged(path)
+    assert_kept(original, output, {})
+    assert {one.name for one in done.tables if one.pages} >= {table}
+
+
+def test_a_trigger_that_its_damage_left_readable_is_made_right(original: Original, tmp_path: Path) -> None:
+    path = original.copy(tmp_path)
+    make.execute(path, "DROP TRIGGER messages_fts_insert")
+    make.execute(path, "CREATE TRIGGER messages_fts_insert AFTER INSERT ON messages BEGIN SELECT 1; END")
+    _done, output = salvaged(path)
+    assert_kept(original, output, {})

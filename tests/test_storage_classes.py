@@ -236,6 +236,34 @@ def test_damaged_index_page_says_that_rows_are_still_read(store: Path) -> None:
     assert "still read" in found.message
 
 
+def test_an_entry_that_reaches_into_another_is_damage_of_its_index_alone(store: Path) -> None:
+    """SQLite names the page and not the tree, and cannot walk that tree any more."""
+    ((root,),) = execute(store, "SELECT rootpage FROM sqlite_schema WHERE name = 'idx_messages_session'")
+    size = examine(store).page_size
+    with store.open("r+b") as file:
+        file.seek((root - 1) * size + 8)
+        file.seek((root - 1) * size + int.from_bytes(file.read(2), "big"))
+        file.write(b"\xff")
+    (found,) = findings(STRUCTURE, store)
+    assert (found.kind, found.key, found.evidence["canonical"]) == ("index", "idx_messages_session", False)
+
+
+def test_an_index_that_lacks_rows_is_no_damage_of_its_table(store: Path) -> None:
+    with closing(apsw.Connection(str(store))) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(
+            "UPDATE sqlite_schema SET sql = sql || ' WHERE started_at < 0' WHERE name = 'idx_sessions_started'"
+        )
+        connection.execute("PRAGMA writable_schema = RESET")
+        connection.execute("INSERT INTO sessions (id, source, started_at) VALUES ('not in it', 'cli', 1.0)")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(
+            "UPDATE sqlite_schema SET sql = replace(sql, ' WHERE started_at < 0', '') WHERE name = 'idx_sessions_started'"
+        )
+    (found,) = findings(STRUCTURE, store)
+    assert (found.kind, found.key) == ("index", "idx_sessions_started")
+
+
 def test_unreadable_schema_is_one_finding(store: Path) -> None:
     gate = Gate((StructuralDamage("sqlite_schema", "schema", "", 1, "malformed database schema"),))
     (found,) = look(STRUCTURE, examine(store), gate)

@@ -14,6 +14,7 @@ import apsw
 from .. import queries
 from ..damage._declare import printable
 from .asking import number, rows
+from .foreign import PARTIAL
 from .indexes import read_index
 from .pages import Pages
 from .records import decode
@@ -26,7 +27,6 @@ BATCH = 100_000
 RANGES = 1_000
 SESSIONS = 1_000
 
-_PARTIAL = re.compile(r"\)\s*WHERE\b", re.IGNORECASE)
 _BY_SESSION = re.compile(r"\(\s*[\"`\[]?session_id\b", re.IGNORECASE)
 
 
@@ -69,11 +69,11 @@ def find(
 def _known(connection: apsw.Connection, pages: Pages, indexes: Sequence[SchemaObject]) -> str:
     """Gather the ids that indexes name until one was read whole, those that name every row first."""
     partly = ""
-    for one in sorted(indexes, key=lambda one: _PARTIAL.search(one.sql) is not None):
+    for one in sorted(indexes, key=lambda one: PARTIAL.search(one.sql) is not None):
         ids = _Ids(connection)
         whole = read_index(pages, one.root, ids.take)
         ids.know()
-        if whole and not _PARTIAL.search(one.sql):
+        if whole and not PARTIAL.search(one.sql):
             return "index"
         partly = "partly"
     return partly

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ..shape import Shape
 from . import strays
 from .carrying import Carried
+from .foreign import give_back
 from .hints import preferred
 from .pages import Pages
 from .rows import leaf_rows
@@ -55,11 +56,13 @@ def map_store(
         form = form_of(shape.tables[one.name])
         tree = Tree(one.root)
         if one.root and not form.without_rowid:
-            tree = walk(pages, one.root, form.could_be)
+            tree = walk(pages, one.root, form.could_be, form.looks_like)
         if not one.root:
             tree.missing(LOWEST, HIGHEST)
         mapped.append(MappedTable(form, tree))
     sequences, all_known = _sequences(source, pages, schema)
+    for table in mapped:
+        give_back(pages, table.form, table.tree, schema.objects)
     unplaced = _place_strays(pages, mapped)
     return Store(source, pages, schema, shape, tuple(mapped), sequences, all_known, unplaced)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -34,7 +34,8 @@ class Tree:
 
     `gaps` are the rowids (above, up to) of subtrees that cannot be reached; `damaged` the pages at fault. `partial` are leaves
     of which not every row can be read, with the rowids (above, up to) that belong there. `breaks` are the places in the
-    sequence of whole leaves where something is missing before the next.
+    sequence of whole leaves where something is missing before the next. `odd` are whole leaves whose first and last row do not
+    look as the store writes them.
     """
 
     root: int
@@ -43,6 +44,7 @@ class Tree:
     partial: list[tuple[int, int, int]] = field(default_factory=list)
     gaps: list[tuple[int, int]] = field(default_factory=list)
     damaged: list[int] = field(default_factory=list)
+    odd: list[int] = field(default_factory=list)
 
     @property
     def whole(self) -> bool:
@@ -78,14 +80,30 @@ class Tree:
         self.gaps.append((low, high))
         self.breaks.append(self.leaf_count)
 
+    def leave_out(self, leaves: Collection[int]) -> None:
+        """Take whole leaves of another table out. The rows that belong there may have any rowid."""
+        kept: array[int] = array("q")
+        breaks: list[int] = []
+        for place in range(self.leaf_count):
+            if place in self.breaks:
+                breaks.append(len(kept) // _FIELDS)
+            if self.numbers[_FIELDS * place] in leaves:
+                breaks.append(len(kept) // _FIELDS)
+            else:
+                kept.extend(self.leaf(place))
+        self.numbers, self.breaks = kept, breaks
+        self.damaged.extend(sorted(leaves))
+        self.missing(LOWEST, HIGHEST)
 
-def walk(pages: Pages, root: int, could_be: Looks) -> Tree:
+
+def walk(pages: Pages, root: int, could_be: Looks, looks_like: Looks = lambda _types: True) -> Tree:
     """Map the tree below a root page. A root that is none leaves one gap of every rowid.
 
-    A leaf whose first or last record could not be a row of the table is of another tree, whatever its rowids are.
+    A leaf whose first or last record could not be a row of the table is of another tree, whatever its rowids are; of one whose
+    rows do not look as the store writes them (`looks_like`) that is to be asked.
     """
     tree = Tree(root)
-    _Walk(pages, tree, could_be).page(root, LOWEST, HIGHEST, 0)
+    _Walk(pages, tree, could_be, looks_like).page(root, LOWEST, HIGHEST, 0)
     return tree
 
 
@@ -94,6 +112,7 @@ class _Walk:
     pages: Pages
     tree: Tree
     could_be: Looks
+    looks_like: Looks
 
     def page(self, number: int, low: int, high: int, depth: int) -> None:
         """Map what lies below a page, to which the rowids above `low` and up to `high` belong."""
@@ -125,7 +144,8 @@ class _Walk:
         pages, tree = self.pages, self.tree
         rowids = [cell[0] for cell in leaf.cells]
         inside = sum(1 for rowid in rowids if low < rowid <= high)
-        foreign = not all(self.could_be(types) for types in _ends(page, leaf))
+        ends = list(_ends(page, leaf))
+        foreign = not all(map(self.could_be, ends))
         if foreign or (rowids and not inside):
             pages.state[leaf.page] = (
                 0  # whole or not, it belongs elsewhere: whoever misses its rows may claim it
@@ -140,6 +160,8 @@ class _Walk:
             return
         if rowids:
             tree.numbers.extend((leaf.page, rowids[0], rowids[-1], len(rowids)))
+            if ends and not any(map(self.looks_like, ends)):
+                tree.odd.append(leaf.page)
 
 
 def _ends(page: bytes, leaf: Leaf) -> Iterator[list[int]]:
