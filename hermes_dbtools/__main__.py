@@ -9,7 +9,7 @@ import traceback
 import click
 
 from .cli import cli, shells, terminal
-from .cli.options import ReaderGone, say
+from .cli.options import NotWritten, ReaderGone, say
 
 
 def main() -> None:
@@ -28,8 +28,21 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
     except Exception as error:  # noqa: BLE001 - the last place that can say whose fault it is
-        code = _failed(error)
+        code = _unwritten(error) if _is_unwritten(error) else _failed(error)
     sys.exit(code or 0)
+
+
+def _is_unwritten(error: Exception) -> bool:
+    """Whether it was an answer that could not be written: click writes help and versions by itself."""
+    last = [frame.f_globals.get("__name__") for frame, _line in traceback.walk_tb(error.__traceback__)][-1:]
+    return isinstance(error, NotWritten) or (isinstance(error, OSError) and last == ["click.utils"])
+
+
+def _unwritten(error: Exception) -> int:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left in its buffer is given up
+    reason = getattr(error, "strerror", None) or error
+    say(f"hermes-dbtools: stdout: {reason}; what was applied stays applied: hermes-dbtools history\n")
+    return 2
 
 
 def _failed(error: Exception) -> int:

@@ -117,6 +117,8 @@ def value(document: Any) -> Value:
         return bytes.fromhex(document["hex"])
     if isinstance(document, dict) and document in INFINITE:
         return float(document["real"])
+    if isinstance(document, int) and not -(2**63) <= document < 2**63:
+        raise ValueError("not a value: an integer of more than 64 bits")
     if document is None or (isinstance(document, str | int | float) and not isinstance(document, bool)):
         return document
     raise ValueError(f"not a value: {type(document).__name__}")
@@ -203,7 +205,7 @@ def decode_plan(content: bytes, where: str, *, applied: bool = False) -> Plan:
             document.max_rows,
             document.idle,
         )
-    except (msgspec.MsgspecError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (msgspec.MsgspecError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise UsageError(f"{where}: not a plan: {error}") from None
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tests.hostile import damage_every_column
-from tests.running import COMMAND, Ran, environment, tool
+from tests.running import COMMAND, Ran, environment, tool, tool_here
 from tests.shapes.make import execute, execute_many, fill, make
 
 NOBODY = 65534
@@ -101,30 +101,30 @@ def one_clear_line(ran: Ran) -> str:
 
 
 def test_no_such_file(tmp_path: Path) -> None:
-    ran = tool("scan", tmp_path / "gone.db")
+    ran = tool_here("scan", tmp_path / "gone.db")
     assert (ran.code, ran.err) == (3, "")
     assert ran.out.splitlines() == [
         f"could not look: {tmp_path / 'gone.db'}: no such file or folder; check the path"
     ]
     for command in ("repair", "history", "undo"):
-        ran = tool(command, tmp_path / "gone.db")
+        ran = tool_here(command, tmp_path / "gone.db")
         assert ran.code == 3
         assert "no such file" in one_clear_line(ran)
 
 
 def test_a_folder_that_is_no_home(tmp_path: Path) -> None:
-    ran = tool("scan", tmp_path)
+    ran = tool_here("scan", tmp_path)
     assert (ran.code, ran.err) == (3, "")
     assert "a folder without state.db" in ran.out
     for command in ("repair", "history", "undo"):
-        ran = tool(command, tmp_path)
+        ran = tool_here(command, tmp_path)
         assert ran.code == 3
         assert "a folder without state.db" in one_clear_line(ran)
 
 
 def test_a_folder_named_as_the_database(tmp_path: Path) -> None:
     (tmp_path / "state.db").mkdir()
-    ran = tool("scan", tmp_path)
+    ran = tool_here("scan", tmp_path)
     assert (ran.code, ran.err) == (3, "")
     assert "a folder, not a database" in ran.out
 
@@ -154,37 +154,37 @@ def test_a_file_that_is_no_database_is_a_finding(store: Path, kind: str) -> None
     known_as, break_it = BROKEN[kind]
     break_it(store)
     before = store.read_bytes()
-    ran = tool("scan", store, "--verbose")
+    ran = tool_here("scan", store, "--verbose")
     assert (ran.code, ran.err) == (1, "")
     assert "HDB001" in ran.out
-    document = json.loads(tool("scan", store, "--format", "json").out)
+    document = json.loads(tool_here("scan", store, "--format", "json").out)
     assert document["exit_code"] == 1
     results = {result["code"]: result for result in document["databases"][0]["results"]}
     assert [finding["kind"] for finding in results["HDB001"]["findings"]] == [known_as]
     assert results["HDB201"]["status"] == "could-not-look"
     assert document["summary"]["could_not_look"] > 0
-    dry = tool("repair", store)
+    dry = tool_here("repair", store)
     assert dry.code == 1
     assert "unreadable-file" in dry.out
     assert "nothing is known of" in dry.out
-    assert tool("repair", store, "--apply", "--yes").code == 1
+    assert tool_here("repair", store, "--apply", "--yes").code == 1
     assert store.read_bytes() == before
     assert [path.name for path in store.parent.iterdir()] == ["state.db"]
 
 
 def test_selected_away_it_is_still_not_clean(store: Path) -> None:
     store.write_bytes(b"")
-    assert tool("scan", store, "--select", "references").code == 3
-    assert tool("scan", store, "--ignore", "storage").code == 3
+    assert tool_here("scan", store, "--select", "references").code == 3
+    assert tool_here("scan", store, "--ignore", "storage").code == 3
 
 
 def test_a_database_of_somebody_else(tmp_path: Path) -> None:
     path = tmp_path / "places.db"
     execute(path, "CREATE TABLE visits (url TEXT)")
-    ran = tool("scan", path)
+    ran = tool_here("scan", path)
     assert (ran.code, ran.err) == (3, "")
     assert ran.out.startswith(f"could not look: {path}: not a Hermes store: it has no ")
-    ran = tool("repair", path, "--apply", "--yes")
+    ran = tool_here("repair", path, "--apply", "--yes")
     assert ran.code == 3
     assert "not a Hermes store" in one_clear_line(ran)
 
@@ -193,7 +193,7 @@ def test_a_schema_that_is_not_text(store: Path) -> None:
     data = store.read_bytes()
     assert b"rewind_count" in data
     store.write_bytes(data.replace(b"rewind_count", b"rewind\xff\xfe_nt"))
-    ran = tool("scan", store)
+    ran = tool_here("scan", store)
     assert "Traceback" not in ran.err
     assert (ran.code, ran.err) == (1, "")
     assert "HDB002" in ran.out
@@ -279,19 +279,19 @@ def test_awkward_names(store: Path, name: bytes) -> None:
     path = os.path.join(os.fsencode(folder), name)  # noqa: PTH118 - bytes
     os.rename(store, path)  # noqa: PTH104 - bytes
     for more in ((), ("--format", "json")):
-        ran = tool("scan", *more, path)
+        ran = tool_here("scan", *more, path)
         assert (ran.code, ran.err) == (0, "")
         assert len(ran.out.splitlines()) == 3 or more
-    ran = tool("scan", "--", name, cwd=folder)
+    ran = tool_here("scan", "--", name, cwd=folder)
     assert ran.code == 0
     assert os.listdir(os.fsencode(folder)) == [name], "no other file was made"  # noqa: PTH208 - bytes
     os.rename(path, store)  # noqa: PTH104 - bytes
     execute(store, "DELETE FROM sessions WHERE title = 'Plain session 1'")
     os.rename(store, path)  # noqa: PTH104 - bytes
-    assert tool("repair", path, "--apply", "--yes").code == 0
-    assert "committed" in tool("history", path).out
-    assert tool("undo", path, "--apply", "--yes").code == 0
-    assert tool("scan", path).code == 1
+    assert tool_here("repair", path, "--apply", "--yes").code == 0
+    assert "committed" in tool_here("history", path).out
+    assert tool_here("undo", path, "--apply", "--yes").code == 0
+    assert tool_here("scan", path).code == 1
 
 
 def test_the_next_command_can_be_pasted(store: Path) -> None:
@@ -299,7 +299,9 @@ def test_the_next_command_can_be_pasted(store: Path) -> None:
     folder.mkdir()
     path = store.rename(folder / "state.db")
     execute(path, "DELETE FROM sessions WHERE title = 'Plain session 1'")
-    ran = tool("repair", path, "--choose", "orphaned-messages=purge", "--allow-lossy", "--max-rows", "50")
+    ran = tool_here(
+        "repair", path, "--choose", "orphaned-messages=purge", "--allow-lossy", "--max-rows", "50"
+    )
     command = ran.err.strip().removeprefix("next:").strip()
     assert command.startswith("hermes-dbtools repair ")
     words = command.removeprefix("hermes-dbtools ")
@@ -309,22 +311,22 @@ def test_the_next_command_can_be_pasted(store: Path) -> None:
     assert shown == [
         "repair", str(path), "--choose", "orphaned-messages=purge", "--allow-lossy", "--max-rows", "50", "--apply",
     ]  # fmt: skip
-    assert tool(*shown, "--yes").code == 0
+    assert tool_here(*shown, "--yes").code == 0
     assert execute(path, "SELECT COUNT(*) FROM sessions WHERE source = 'recovered'") == [(0,)]
 
 
 def test_a_link_to_a_database_and_a_loop(store: Path) -> None:
     link = store.parent / "link.db"
     link.symlink_to(store)
-    assert tool("scan", link).code == 0
+    assert tool_here("scan", link).code == 0
     loop = store.parent / "loop.db"
     loop.symlink_to(loop)
-    ran = tool("scan", loop)
+    ran = tool_here("scan", loop)
     assert (ran.code, ran.err) == (3, "")
     assert "symbolic links" in ran.out
     dangling = store.parent / "dangling.db"
     dangling.symlink_to(store.parent / "gone.db")
-    ran = tool("scan", dangling)
+    ran = tool_here("scan", dangling)
     assert (ran.code, ran.err) == (3, "")
     assert len(ran.out.splitlines()) == 1
 
@@ -337,21 +339,21 @@ def test_values_of_every_wrong_kind_in_every_column(
     path = make(tmp_path / "state.db", shape)
     fill(path)
     assert damage_every_column(path, spare=spare) > 1000
-    ran = tool("scan", path, "--format", "json")
+    ran = tool_here("scan", path, "--format", "json")
     assert (ran.code, ran.err) == (1, "")
     (database,) = json.loads(ran.out)["databases"]
     unseen = [r["code"] + r["reason"] for r in database["results"] if r["status"] == "could-not-look"]
     assert unseen == []
-    assert all(line.isprintable() for line in tool("scan", path, "--verbose").out.splitlines())
+    assert all(line.isprintable() for line in tool_here("scan", path, "--verbose").out.splitlines())
     for more in (("--verbose",), ("--format", "json"), ("--rehearse", "--allow-lossy")):
-        assert "Traceback" not in tool("repair", path, *more).err
-    ran = tool("repair", path, "--apply", "--yes", "--allow-lossy")
+        assert "Traceback" not in tool_here("repair", path, *more).err
+    ran = tool_here("repair", path, "--apply", "--yes", "--allow-lossy")
     assert ran.code in (0, 1, 4), ran.err
     assert "Traceback" not in ran.err
     if ran.code != 4:
-        assert tool("undo", path, "--apply", "--yes").code == 0
+        assert tool_here("undo", path, "--apply", "--yes").code == 0
         assert (
-            json.loads(tool("scan", path, "--format", "json").out)["databases"][0]["results"]
+            json.loads(tool_here("scan", path, "--format", "json").out)["databases"][0]["results"]
             == (database["results"])
         )
 
@@ -365,15 +367,15 @@ def test_a_hundred_thousand_findings(tmp_path: Path) -> None:
     execute_many(
         path, "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, ?, ?, ?)", rows
     )
-    table = tool("scan", path, "--verbose")
+    table = tool_here("scan", path, "--verbose")
     assert table.code == 1
     assert "100,000 missing sessions · 100,000 messages" in table.out
     assert "… and 99,000 more of orphaned-messages" in table.out
     assert len(table.out.splitlines()) < 1100
-    (database,) = json.loads(tool("scan", path, "--format", "json").out)["databases"]
+    (database,) = json.loads(tool_here("scan", path, "--format", "json").out)["databases"]
     (result,) = (result for result in database["results"] if result["code"] == "HDB201")
     assert (result["count"], len(result["findings"]), result["truncated"]) == (100_000, 1000, True)
-    dry = tool("repair", path)
+    dry = tool_here("repair", path)
     assert dry.code == 1
     assert len(dry.out.splitlines()) < 25
     assert "100,002 steps" in dry.out, "the sessions, and both indexes, which were not told of their messages"
@@ -414,7 +416,7 @@ USAGE: tuple[tuple[str, ...], ...] = (
 
 @pytest.mark.parametrize("words", USAGE, ids=" ".join)
 def test_usage(store: Path, words: tuple[str, ...]) -> None:
-    ran = tool(*words, env=environment(HERMES_HOME=str(store.parent)), cwd=store.parent)
+    ran = tool_here(*words, env=environment(HERMES_HOME=str(store.parent)), cwd=store.parent)
     assert ran.code == 2
     assert "Traceback" not in ran.err
     assert ran.out == ""
@@ -425,7 +427,7 @@ def test_usage(store: Path, words: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("command", ["scan", "repair", "history", "undo"])
 def test_a_database_and_a_home(store: Path, command: str) -> None:
-    ran = tool(command, store, "--home", store.parent)
+    ran = tool_here(command, store, "--home", store.parent)
     assert ran.code == 2
     assert "not both" in one_clear_line(ran)
 
@@ -435,9 +437,9 @@ def test_a_plan_of_another_file(store: Path, tmp_path: Path) -> None:
     ids = fill(other)
     execute(other, "DELETE FROM sessions WHERE id = ?", (ids.plain[1],))
     plan = tmp_path / "plan.json"
-    assert tool("repair", other, "--save-plan", plan).code == 1
+    assert tool_here("repair", other, "--save-plan", plan).code == 1
     for more in ((), ("--apply", "--yes"), ("--rehearse",)):
-        ran = tool("repair", store, "--plan", plan, *more)
+        ran = tool_here("repair", store, "--plan", plan, *more)
         assert ran.code == 2
         assert "other.db" in one_clear_line(ran)
 
@@ -452,6 +454,8 @@ PLANS: dict[str, Callable[[dict[str, Any]], object]] = {
     "later format": lambda plan: plan.update(format_version=99),
     "not a plan": lambda plan: plan.clear(),
     "unknown field": lambda plan: plan.update(more=1),
+    "an id of more than 64 bits": lambda plan: plan["steps"][0]["bindings"].update(id=2**64),
+    "an expectation of more than 64 bits": lambda plan: plan["steps"][0].update(expect=2**80),
 }
 
 
@@ -459,12 +463,12 @@ PLANS: dict[str, Callable[[dict[str, Any]], object]] = {
 def test_a_plan_that_was_changed(store: Path, name: str) -> None:
     execute(store, "DELETE FROM sessions WHERE title = 'Plain session 1'")
     file = store.parent / "plan.json"
-    assert tool("repair", store, "--save-plan", file).code == 1
+    assert tool_here("repair", store, "--save-plan", file).code == 1
     plan = json.loads(file.read_bytes())
     PLANS[name](plan)
     file.write_text(json.dumps(plan))
     before = store.read_bytes()
-    ran = tool("repair", store, "--plan", file, "--apply", "--yes")
+    ran = tool_here("repair", store, "--plan", file, "--apply", "--yes")
     assert ran.code == 2
     one_clear_line(ran)
     assert store.read_bytes() == before
@@ -474,7 +478,7 @@ def test_a_plan_that_was_changed(store: Path, name: str) -> None:
 def test_a_plan_file_that_is_none(store: Path, content: bytes) -> None:
     file = store.parent / "plan.json"
     file.write_bytes(content)
-    ran = tool("repair", store, "--plan", file)
+    ran = tool_here("repair", store, "--plan", file)
     assert ran.code == 2
     assert "plan.json" in one_clear_line(ran)
 
@@ -489,6 +493,39 @@ def test_stdout_closed_by_its_reader(store: Path) -> None:
             os.close(writing)
             _out, err = process.communicate(timeout=60)
         assert (process.returncode, err) == (141, b"")
+
+
+FULL = Path("/dev/full")
+"""A device that takes nothing, as a file on a full disk does."""
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is full")
+@pytest.mark.parametrize(
+    "words",
+    [("scan",), ("scan", "--format", "json"), ("sessions", "list"), ("checks",), ("--help",), ("--version",)],
+)
+def test_an_answer_that_cannot_be_written_is_one_clear_line(store: Path, words: tuple[str, ...]) -> None:
+    where = [str(store)] if words[0] in ("scan", "sessions") else []
+    with FULL.open("wb") as full:
+        done = subprocess.run(
+            [*COMMAND, *words, *where], stdout=full, stderr=subprocess.PIPE, env=environment(), check=False
+        )
+    (line,) = done.stderr.decode().splitlines()
+    assert (done.returncode, line.startswith("hermes-dbtools: stdout: No space left on device")) == (2, True)
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is full")
+def test_what_was_applied_is_not_called_refused_where_that_cannot_be_written(store: Path) -> None:
+    execute(store, "DELETE FROM sessions WHERE title = 'Plain session 1'")
+    with FULL.open("wb") as full:
+        command = [*COMMAND, "repair", str(store), "--apply", "--yes"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=environment(), check=False)
+        assert (done.returncode, b"stays applied" in done.stderr) == (2, True)
+        silent = subprocess.run(
+            [*COMMAND, "scan", str(store)], stderr=full, stdout=full, env=environment(), check=False
+        )
+    assert silent.returncode == 2
+    assert tool("scan", store).code == 0
 
 
 def test_stdout_and_stderr_not_there_at_all(store: Path) -> None:
@@ -543,7 +580,7 @@ def test_a_locale_that_is_not_utf8(store: Path) -> None:
 def test_a_narrow_terminal(store: Path, columns: str) -> None:
     env = environment(COLUMNS=columns)
     for words in (("--help",), ("scan", "--help"), ("repair", "--help"), ("checks",), ("scan", str(store))):
-        ran = tool(*words, env=env)
+        ran = tool_here(*words, env=env)
         assert (ran.code, ran.err) == (0, "")
 
 

@@ -105,7 +105,7 @@ def test_every_value_comes_back(value: Value) -> None:
 
 @pytest.mark.parametrize(
     "document",
-    [True, [], {}, {"hex": "z"}, {"hex": 1}, {"real": "1"}, {"real": "nan"}, {"hex": "", "real": "inf"}],
+    [2**63, -(2**63) - 1, True, [], {}, {"hex": "z"}, {"hex": 1}, {"real": "1"}, {"real": "nan"}, {"hex": "", "real": "inf"}],
 )
 def test_what_no_column_can_hold_is_none(document: object) -> None:
     with pytest.raises((ValueError, TypeError)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -221,6 +222,10 @@ class ReaderGone(Exception):
     """Whoever read stdout has stopped reading; click would call it a finding (exit code 1)."""
 
 
+class NotWritten(Exception):
+    """Stdout is a file that takes no more."""
+
+
 def colour() -> bool:
     """Whether this call colours what it writes to stdout."""
     context = click.get_current_context(silent=True)
@@ -229,10 +234,14 @@ def colour() -> bool:
 
 
 def _to_stderr(text: str) -> None:
-    """Not by `click.echo`, which takes a stream that can write ASCII only for a mistake."""
+    """Not by `click.echo`, which takes a stream that can write ASCII only for a mistake.
+
+    Where stderr cannot be written, nobody can be told; the exit code and the answer still are what they are.
+    """
     if sys.stderr is not None:
-        sys.stderr.write(text)
-        sys.stderr.flush()
+        with contextlib.suppress(OSError):
+            sys.stderr.write(text)
+            sys.stderr.flush()
 
 
 def _colour(ctx: click.Context, _param: click.Parameter, value: str) -> None:
@@ -248,6 +257,8 @@ def _to_stdout(text: str | bytes) -> None:
         sys.stdout.buffer.flush()
     except BrokenPipeError as error:
         raise ReaderGone from error
+    except OSError as error:
+        raise NotWritten(error.strerror) from error
 
 
 def _for_person(text: str) -> str:
