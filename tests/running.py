@@ -1,4 +1,4 @@
-"""Run the command line in a process of its own, as an operator's shell would; judges only whether a document is as published."""
+"""Run the command line as a shell would, in a process of its own or in this one; judges no more than what is published."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import IO
+from unittest.mock import patch
 
 import msgspec
+import pytest
 
 from hermes_dbtools import schemas
+from hermes_dbtools.__main__ import main
 from hermes_dbtools.documents import DocumentHead
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -33,8 +38,12 @@ class Ran:
 
 
 def environment(**changes: str | None) -> dict[str, str]:
-    """This process's environment without what names a home; a change of None takes a name out."""
+    """This process's environment without what names a home; a change of None takes a name out.
+
+    Bytecode is kept, whatever was asked of this process: without it every start compiles the whole tool.
+    """
     names = {name: value for name, value in os.environ.items() if not name.startswith("HERMES_")}
+    names.pop("PYTHONDONTWRITEBYTECODE", None)
     names["PYTHONPATH"] = str(CHECKOUT)
     for name, value in changes.items():
         names.pop(name, None)
@@ -64,10 +73,37 @@ def tool(
         timeout=SECONDS,
         check=False,
     )
-    if done.stdout.startswith(DOCUMENT):
-        name = msgspec.json.decode(done.stdout, type=DocumentHead).format.removeprefix(PUBLISHER)
-        msgspec.json.decode(done.stdout, type=schemas.TYPES[name])
-    return Ran(done.returncode, _text(done.stdout), _text(done.stderr))
+    return _ran(done.returncode, done.stdout, done.stderr)
+
+
+def tool_here(
+    *arguments: str | bytes | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> Ran:
+    """The same without a process: for tests to which start, signals, locale and terminal of one are nothing.
+
+    The database must not be open in this process: the tool closes it, and with that every lock on it goes.
+    """
+    out, err = (TextIOWrapper(BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    with (
+        patch.dict(os.environ, environment() if env is None else env, clear=True),
+        patch.object(sys, "argv", ["hermes-dbtools", *map(os.fsdecode, arguments)]),
+        patch.object(sys, "stdin", TextIOWrapper(BytesIO(), "utf-8")),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        chdir(Path.cwd() if cwd is None else cwd),
+        pytest.raises(SystemExit) as ended,
+    ):
+        main()
+    code = ended.value.code
+    assert isinstance(code, int)
+    return _ran(code, out.buffer.getvalue(), err.buffer.getvalue())
+
+
+def _ran(code: int, out: bytes, err: bytes) -> Ran:
+    if out.startswith(DOCUMENT):
+        name = msgspec.json.decode(out, type=DocumentHead).format.removeprefix(PUBLISHER)
+        msgspec.json.decode(out, type=schemas.TYPES[name])
+    return Ran(code, _text(out), _text(err))
 
 
 def _text(data: bytes) -> str:
