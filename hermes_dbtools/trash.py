@@ -81,10 +81,10 @@ def give_back(folder: Path, state: FileState, receipt: Receipt) -> tuple[Path, .
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             _link(kept, target, state)
             given.append(target)
+        receipts.sync_folders(path.parent for path in given)
     except (OSError, RolledBack):
         take_names(given)
         raise
-    receipts.sync_folders(path.parent for path in given)
     return tuple(given)
 
 

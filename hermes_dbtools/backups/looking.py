@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from ..copies import copy_plain, scratch_folder
 from ..database import FileState, Reading
 from ..file_digests import file_digest
 from ..model import CouldNotLook, Refused
+from ..scratch_room import NoRoom, room_for_copy
 from ..shape import read_shape
 from ..shown import shown
 from ..sizes import counted, path_text, search_text
@@ -47,11 +48,13 @@ def readable(source: Path) -> Iterator[Path]:
     if state.problem or not state.hot_journal:
         yield source
         return
-    with scratch_folder(room.needed(state)) as folder:
-        copy = folder / "copy.db"
-        copy_plain(state.path, copy)
-        copy_plain(database.sidecar(state.path, "-journal"), database.sidecar(copy, "-journal"))
-        if not folding.fold(copy):
+    with ExitStack() as stack:
+        with room_for_copy(state.path):
+            copy = stack.enter_context(scratch_folder(room.needed(state))) / "copy.db"
+            copy_plain(state.path, copy)
+            copy_plain(database.sidecar(state.path, "-journal"), database.sidecar(copy, "-journal"))
+            whole = folding.fold(copy)
+        if not whole:
             raise Refused(
                 f"{shown(source)}: the backup is damaged: its journal cannot be rolled back; nothing was changed"
             )
@@ -120,7 +123,7 @@ def _read(reading: Reading) -> Looked:
 
 
 def present(state: FileState) -> Looked | Facts:
-    """What the database is now, or why that cannot be said. Raises Refused for a file of another program."""
+    """What the database is now, or why that cannot be said. Raises Refused for a file of another program, NoRoom."""
     if state.problem:
         return Facts(path_text(state.path), room.needed(state), state.problem)
     try:
@@ -128,6 +131,8 @@ def present(state: FileState) -> Looked | Facts:
             rows = database.read(path, lambda reading: tables(reading.connection, search=False)[2])
             foreign = bool(rows) and not STORE_TABLES & set(rows)
             found = None if foreign else database.read(path, _read)
+    except NoRoom:
+        raise
     except (CouldNotLook, Refused, apsw.Error) as error:
         return Facts(path_text(state.path), room.needed(state), f"cannot be read: {error}")
     if found is None:

@@ -15,6 +15,7 @@ from .. import partials, queries
 from ..file_marks import sidecar
 from ..model import CouldNotLook, Refused
 from ..private_files import create_private, reason
+from ..scratch_room import room_for_copy
 from ..shape import Shape, read_shape
 from ..shown import shown
 from ..sizes import path_text
@@ -27,7 +28,7 @@ from .facts import Salvaged, SalvagedTable
 from .mapping import MappedTable, Store, map_store
 from .pages import Pages
 from .schema import read_schema
-from .source import Source, private_source, room_for_copy
+from .source import Source, private_source
 
 Progress = Callable[[str], None]
 

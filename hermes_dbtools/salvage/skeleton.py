@@ -13,11 +13,11 @@ from pathlib import Path
 import apsw
 
 from .. import queries
+from ..scratch_room import unwritten
 from .header import Header
 from .leaves import LEAF
 from .pages import HEADER, Pages
 from .schema import SchemaObject
-from .source import unwritten
 
 
 def give_schema(copy: Path, header: Header, pages: Pages, objects: Iterable[SchemaObject]) -> bool:

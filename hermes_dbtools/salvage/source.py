@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -17,19 +16,13 @@ from ..copies import scratch_folder
 from ..file_marks import Moved, marks, settled_marks, sidecar
 from ..file_state import FileState
 from ..model import CouldNotLook
-from ..private_files import FILE_MODE, reason
+from ..private_files import FILE_MODE
+from ..scratch_room import room_for_copy, unwritten
 from ..shown import shown
 from .header import Header, mend, read_header
 from .wal import apply_log, read_log
 
 CHUNK = 1 << 20
-_UNWRITTEN = (
-    apsw.SQLITE_IOERR_WRITE,
-    apsw.SQLITE_IOERR_FSYNC,
-    apsw.SQLITE_IOERR_DIR_FSYNC,
-    apsw.SQLITE_IOERR_TRUNCATE,
-)
-
 SECTOR = 4096
 """Bytes that are given up together where the disk cannot read them."""
 
@@ -69,25 +62,6 @@ def private_source(path: Path, progress: Callable[[str], None]) -> Iterator[Sour
     raise CouldNotLook(
         f"{shown(path)}: written all the time; stop {_holders(state)}, then run the command again"
     )
-
-
-@contextmanager
-def room_for_copy(source: Path) -> Iterator[None]:
-    """Say in one line that the private copy of a file cannot be made or written. Raises CouldNotLook."""
-    try:
-        yield
-    except (OSError, apsw.Error) as error:
-        if isinstance(error, apsw.Error) and not unwritten(error):
-            raise
-        raise CouldNotLook(
-            f"{shown(source)}: cannot be copied to {shown(tempfile.gettempdir())} ({reason(error)}); "
-            "set TMPDIR to a folder with more room"
-        ) from None
-
-
-def unwritten(error: apsw.Error) -> bool:
-    """Whether SQLite says that the disk did not take what it wrote, and nothing of the file."""
-    return isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) in _UNWRITTEN
 
 
 def _copy(state: FileState, folder: Path) -> int:
