@@ -160,6 +160,10 @@ class Accepted(msgspec.Struct, frozen=True):
     expires: datetime.date | None = None
 
 
+SELECTED = "hermes-dbtools repair --select"
+"""How the `next` of a finding begins that a repair sees only where its class is selected."""
+
+
 class Finding(msgspec.Struct, frozen=True):
     """One instance of a damage class: where, what, and by which facts. Never message content.
 
