@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ from hermes_dbtools.model import DatabaseReport, Refused, Status, UsageError
 from hermes_dbtools.scanning import ScanOptions
 from hermes_dbtools.shape import Shape, read_shape
 from tests.live_writers import writer
+from tests.printed import commands, typed
 from tests.running import CHECKOUT, environment, tool
 from tests.shapes.health import drifted, unanswered
 from tests.shapes.make import execute, make
@@ -218,6 +220,41 @@ def test_what_cannot_be_made_is_one_line_and_no_file(name: str, tmp_path: Path) 
         with pytest.raises(UsageError, match=said):
             make_fixture(tmp_path / "fixture", damage=words, home=home)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_that_is_not_text_is_one_line(tmp_path: Path) -> None:
+    ran = tool("fixture", os.fsencode(tmp_path) + b"/\xff.db")
+    assert (ran.code, ran.out, list(tmp_path.iterdir())) == (2, "", [])
+    assert ran.err.startswith(f"hermes-dbtools: {tmp_path}/\\xff.db is not UTF-8")
+    assert len(ran.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("slug", ["search-index-damage", "undecodable-images"])
+def test_what_only_a_deep_scan_finds_is_found_and_mended_by_what_is_printed(
+    slug: str, tmp_path: Path
+) -> None:
+    made = tool("fixture", tmp_path / "state.db", "--damage", slug)
+    (command,) = commands(made)
+    assert command.endswith(" --deep")
+    found = typed(command, tmp_path)
+    assert slug in found.out
+    if slug == "search-index-damage":
+        repaired = typed(commands(typed(commands(found)[0], tmp_path))[0], tmp_path)
+        assert repaired.code == 0, repaired.out + repaired.err
+        assert typed(command, tmp_path).code == 0
+    else:
+        looked = typed(commands(found)[0], tmp_path)
+        assert "--choose undecodable-images=placeholder" in looked.out
+
+
+def test_only_what_is_said_to_need_a_deep_scan_needs_one(tmp_path: Path, shapes: Mapping[str, Shape]) -> None:
+    wanted = {
+        slug for slug, maker in MAKERS.items() if slug not in ALONE and not maker.deep and not maker.home
+    }
+    damage = [slug for slug in wanted if not impossible(ordered(slug), shapes["22"])]
+    make_fixture(tmp_path / "state.db", damage=damage)
+    report = found(tmp_path / "state.db", deep=False)
+    assert set(damage) <= set(counts(report))
 
 
 def test_a_place_where_nothing_can_be_written_is_one_line(tmp_path: Path) -> None:

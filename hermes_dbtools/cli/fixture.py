@@ -72,4 +72,4 @@ def command(
     with Progress() as progress:
         made = make(request, progress)
     write(made_text(str(made.database), made.size, made.shape, made.damage))
-    hint(made_next(str(request.output), made.later))
+    hint(made_next(str(request.output), made.later, deep=made.deep))

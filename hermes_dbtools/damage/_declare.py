@@ -13,7 +13,19 @@ import apsw
 from .. import guard, queries
 from ..database import FileState
 from ..home import Home
-from ..model import Extent, Finding, LiveSession, Remedy, Safety, SearchWork, Severity, Statement, Step, Value
+from ..model import (
+    SELECTED,
+    Extent,
+    Finding,
+    LiveSession,
+    Remedy,
+    Safety,
+    SearchWork,
+    Severity,
+    Statement,
+    Step,
+    Value,
+)
 from ..search_survey import Survey
 from ..shape import Shape
 from ..structure import Gate
@@ -186,7 +198,7 @@ class Damage:
         session_ids: tuple[Value, ...] = (),
         remedies: tuple[Remedy, ...] = (),
     ) -> Finding:
-        """A finding of this class; the next command is the class's runbook."""
+        """A finding of this class; the next command is the runbook, of a `deep` class the repair that looks at it."""
         return Finding(
             code=self.code,
             slug=self.slug,
@@ -198,7 +210,7 @@ class Damage:
             session_ids=session_ids,
             kind=kind,
             remedies=remedies,
-            next=f"hermes-dbtools runbook {self.slug}",
+            next=f"{SELECTED} {self.slug}" if self.deep else f"hermes-dbtools runbook {self.slug}",
         )
 
     def step(

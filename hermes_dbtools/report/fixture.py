@@ -15,7 +15,7 @@ def made_text(path: str, size: int, shape: str, damage: Sequence[tuple[str, int]
     return "\n".join(lines) + "\n"
 
 
-def made_next(path: str, later: Sequence[str]) -> list[str]:
+def made_next(path: str, later: Sequence[str], *, deep: bool) -> list[str]:
     """What to run next; `later` are the classes that are found only a day after."""
-    lines = [f"hermes-dbtools scan {shell_word(path)}   what it finds there"]
+    lines = [f"hermes-dbtools scan {shell_word(path)}{' --deep' if deep else ''}   what it finds there"]
     return lines + [f"{slug} is found when its files have been there for a day" for slug in later]
