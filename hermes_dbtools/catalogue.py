@@ -8,10 +8,9 @@ from tabulate import tabulate
 
 from . import queries
 from .damage import REGISTRY
-from .model import UsageError
 from .report.setting import Rule
 from .runbook_text import without_comments
-from .selection import find_class
+from .selection import find_class, unknown
 from .sizes import answers_text
 
 PROCEDURES = "procedures"
@@ -76,20 +75,21 @@ def runbooks() -> str:
 
 
 def runbook(word: str) -> str:
-    """The runbook of one class or the procedure of this name, as Markdown. Raises UsageError when there is none."""
+    """The runbook of one class or the procedure of this name, as Markdown. Raises UsageError when there is none.
+
+    A name may be that of its file, as links in other runbooks have it.
+    """
     files = {_slug(path): path for path in BESIDE}
     files |= {
         slug: f"{PROCEDURES}/{slug.replace('-', '_')}.md"
         for slug, _title in procedures()
         if slug not in files
     }
-    if word in files:
-        return without_comments(_text(files[word]))
-    try:
-        damage = find_class(REGISTRY, word)
-    except UsageError:
-        raise UsageError(f"no runbook is called {word!r}; hermes-dbtools runbook lists them") from None
-    return without_comments(_text(f"{damage.path}.md"))
+    files |= {name: f"{damage.path}.md" for damage in REGISTRY for name in (damage.slug, damage.code.lower())}
+    name = _slug(word.lower())
+    if name not in files:
+        raise unknown(word, "runbook", files, "runbook")
+    return without_comments(_text(files[name]))
 
 
 def playbook() -> str:

@@ -6,6 +6,10 @@ from collections.abc import Iterable
 
 from .damage._declare import Damage
 from .model import UsageError
+from .sizes import short
+
+NEAR = 6
+"""Names that are offered for one that nothing has."""
 
 
 def selected(registry: Iterable[Damage], select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[str]:
@@ -17,9 +21,7 @@ def selected(registry: Iterable[Damage], select: tuple[str, ...], ignore: tuple[
     known = {word for damage in registry for word in (damage.code, damage.slug, damage.family)}
     for word in (*select, *ignore):
         if word not in known and word.upper() not in known:
-            raise UsageError(
-                f"no damage class or family is called {word!r}; hermes-dbtools checks lists them"
-            )
+            raise unknown(word, "damage class or family", known, "checks")
 
     def named(words: tuple[str, ...], damage: Damage) -> bool:
         return any(word in (damage.slug, damage.family) or word.upper() == damage.code for word in words)
@@ -33,10 +35,25 @@ def selected(registry: Iterable[Damage], select: tuple[str, ...], ignore: tuple[
 
 def find_class(registry: Iterable[Damage], word: str) -> Damage:
     """The class of this slug or code. Raises UsageError when there is none."""
+    slugs = []
     for damage in registry:
         if word == damage.slug or word.upper() == damage.code:
             return damage
-    raise UsageError(f"no damage class is called {word!r}; hermes-dbtools checks lists them")
+        slugs.append(damage.slug)
+    raise unknown(word, "damage class", slugs, "checks")
+
+
+def unknown(word: str, what: str, names: Iterable[str], command: str) -> UsageError:
+    """That nothing has this name, with the names that are near it and the command that lists all."""
+    from difflib import get_close_matches
+
+    meant = word.lower().replace("_", "-").replace(" ", "-")
+    ordered = sorted(names)
+    near = [name for name in ordered if len(meant) > 2 and (meant in name or name in meant)]
+    near += get_close_matches(meant, ordered, NEAR)
+    told = ", ".join([*dict.fromkeys(near)][:NEAR])
+    like = f"; near it: {told}" if told else ""
+    return UsageError(f"no {what} is called {short(word, 60)!r}{like}; hermes-dbtools {command} lists them")
 
 
 def checked_choices(registry: Iterable[Damage], choices: Iterable[tuple[str, str]]) -> dict[str, str]:

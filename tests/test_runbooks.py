@@ -18,7 +18,7 @@ from hermes_dbtools.damage import REGISTRY
 from hermes_dbtools.model import Severity
 from tests.runbook_homes import home
 from tests.runbook_outputs import WRITE, Command, Place, Session, alike, commands, normal, rewritten
-from tests.running import CHECKOUT
+from tests.running import CHECKOUT, tool
 
 RUNBOOKS = CHECKOUT / "runbooks"
 PATHS = sorted(file.relative_to(RUNBOOKS).with_suffix("").as_posix() for file in RUNBOOKS.rglob("*.md"))
@@ -187,3 +187,36 @@ def test_what_varies_is_left_out() -> None:
         "held by hermes (pid PID)  since MOMENT"
     )
     assert Command("a", "", 0, 0).text == "a"
+
+
+@pytest.mark.parametrize(
+    ("word", "title"),
+    [
+        ("ORPHANED_MESSAGES", "# HDB201 orphaned-messages"),
+        ("hdb201", "# HDB201 orphaned-messages"),
+        ("../references/orphaned_messages.md", "# HDB201 orphaned-messages"),
+        ("procedures/foreign_key_failure.md", "# A save fails: FOREIGN KEY constraint failed"),
+    ],
+)
+def test_a_runbook_is_printed_by_whatever_names_it(word: str, title: str) -> None:
+    assert catalogue.runbook(word).splitlines()[0] == title
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (("runbook", "orphan"), "near it: orphaned-bindings, "),
+        (("runbook", "foreign key"), "near it: foreign-key-failure, foreign-key-violations"),
+        (("checks", "sarch-index-damage"), "near it: search-index-damage"),
+        (("scan", "--select", "orphaned_messages"), "near it: orphaned-messages"),
+        (("fixture", "x.db", "--damage", "duplicate-title"), "near it: duplicate-titles"),
+        (("runbook", "a\nb" * 99), "…"),
+    ],
+)
+def test_a_name_that_nothing_has_leads_to_those_that_are_near_it(
+    words: tuple[str, ...], near: str, tmp_path: Path
+) -> None:
+    ran = tool(*words, cwd=tmp_path)
+    assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+    assert near in ran.err
+    assert ran.err.endswith(" lists them\n")
