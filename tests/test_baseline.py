@@ -28,7 +28,7 @@ from hermes_dbtools.model import (
     UsageError,
 )
 from hermes_dbtools.scanning import ScanOptions
-from tests.running import Ran, environment, tool
+from tests.running import Ran, environment, tool_here
 from tests.shapes.make import execute
 from tests.test_cli import cut_off, missing
 
@@ -71,7 +71,7 @@ def updated(store: Path, file: str = "known.toml", fail_on: Severity | None = Se
 
 
 def test_what_is_accepted_is_shown_and_not_counted(store: Path) -> None:
-    assert tool("scan", store, *SELECT).code == 1
+    assert tool_here("scan", store, *SELECT).code == 1
     updated(store)
     ran = scanned(store)
     assert ran.code == 0
@@ -117,7 +117,7 @@ def test_an_update_keeps_reasons_and_dates_and_drops_what_is_gone(store: Path) -
     )
     file.write_text(told, "utf-8")
     assert updated(store) == told, "nothing has changed"
-    assert tool("repair", store, "--select", "HDB202", "--apply", "--yes").code == 0
+    assert tool_here("repair", store, "--select", "HDB202", "--apply", "--yes").code == 0
     ran = scanned(store)
     assert ran.code == 0
     assert "HDB202 sessions 20260529_094000_fd583e of fixtures/state.db is not there any more" in ran.out
@@ -133,7 +133,7 @@ def test_an_update_leaves_what_it_did_not_look_at(store: Path, tmp_path: Path) -
     entries = json.loads(Path("k.json").read_text("utf-8"))["accepted"]
     assert [entry["database"] for entry in entries] == ["fixtures/state.db"] * 9 + ["other/state.db"] * 9
     for path in (store, other):
-        assert tool("repair", path, "--apply", "--yes", "--allow-lossy").code == 0
+        assert tool_here("repair", path, "--apply", "--yes", "--allow-lossy").code == 0
     assert scanned(store, file="k.json", update=True, select="HDB202").code == 0
     left = json.loads(Path("k.json").read_text("utf-8"))["accepted"]
     assert left == [e for e in entries if (e["database"], e["code"]) != ("fixtures/state.db", "HDB202")]
@@ -258,12 +258,12 @@ def test_every_baseline_comes_back(
 def test_a_checkout_elsewhere_is_the_same(tmp_path: Path) -> None:
     (tmp_path / "ci").mkdir()
     words = ("scan", "fixtures", *SELECT, "--baseline", "ci/known.toml")
-    assert tool(*words, "--update-baseline", cwd=tmp_path).code == 0
+    assert tool_here(*words, "--update-baseline", cwd=tmp_path).code == 0
     assert 'database = "../fixtures/state.db"' in (tmp_path / "ci" / "known.toml").read_text("utf-8")
     elsewhere = tmp_path / "elsewhere"
     for name in ("ci", "fixtures"):
         shutil.copytree(tmp_path / name, elsewhere / name)
-    assert tool(*words, cwd=elsewhere).code == 0
+    assert tool_here(*words, cwd=elsewhere).code == 0
     absolute = (
         "scan",
         elsewhere / "fixtures" / "state.db",
@@ -271,7 +271,7 @@ def test_a_checkout_elsewhere_is_the_same(tmp_path: Path) -> None:
         "--baseline",
         elsewhere / "ci" / "known.toml",
     )
-    assert tool(*absolute, cwd=Path("/")).code == 0
+    assert tool_here(*absolute, cwd=Path("/")).code == 0
 
 
 MALFORMED: dict[str, str | bytes] = {
@@ -312,7 +312,7 @@ def test_what_is_no_baseline_is_one_clear_line(store: Path, name: str) -> None:
 
 def test_what_is_no_baseline_is_exit_code_2(store: Path) -> None:
     Path("known.toml").write_text("hello", "utf-8")
-    ran = tool("scan", store, "--baseline", "known.toml")
+    ran = tool_here("scan", store, "--baseline", "known.toml")
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert ran.err.startswith("hermes-dbtools: known.toml: not a baseline: ")
 
@@ -323,20 +323,20 @@ def test_a_baseline_that_cannot_be_read_or_written_is_one_clear_line(store: Path
     for file in (".", "", "gone/known.toml", "fixtures/state.db/known.toml", "a\0b"):
         with pytest.raises(UsageError, match=r"^[^\n]*$"):
             scanned(store, file=file, update=True)
-    ran = tool("scan", store, "--update-baseline")
+    ran = tool_here("scan", store, "--update-baseline")
     assert (ran.code, ran.err) == (2, "hermes-dbtools: --update-baseline needs --baseline FILE\n")
 
 
 def test_quiet_prints_only_what_fails(store: Path) -> None:
     updated(store)
     words = ("scan", store, *SELECT, "--baseline", "known.toml")
-    assert tool(*words, "--quiet") == Ran(0, "", "")
-    assert tool(*words, "--quiet", "--format", "json", "--output", "report.json") == Ran(0, "", "")
+    assert tool_here(*words, "--quiet") == Ran(0, "", "")
+    assert tool_here(*words, "--quiet", "--format", "json", "--output", "report.json") == Ran(0, "", "")
     assert json.loads(Path("report.json").read_bytes())["exit_code"] == 0, (
         "a file that is asked for is written"
     )
     execute(store, "DELETE FROM sessions WHERE id = (SELECT MAX(id) FROM sessions WHERE message_count > 0)")
-    loud, quiet = tool(*words), tool(*words, "--quiet")
+    loud, quiet = tool_here(*words), tool_here(*words, "--quiet")
     assert (quiet.code, quiet.out) == (1, loud.out)
 
 

@@ -18,7 +18,7 @@ import pytest
 from hermes_dbtools import cli, demo
 from hermes_dbtools.cli import options, progress, sessions
 from hermes_dbtools.file_state import JOURNAL_MAGIC
-from tests.running import Ran, environment, tool
+from tests.running import Ran, environment, tool, tool_here
 from tests.shapes.make import execute, fill, make
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -109,17 +109,17 @@ def test_exit_codes_of_scan_and_dry_run(
     make_it, fail_on, code = made
     path = make_it(tmp_path / "home")
     for format_ in ("table", "json"):
-        ran = tool(command, path, "--fail-on", fail_on, "--format", format_)
+        ran = tool_here(command, path, "--fail-on", fail_on, "--format", format_)
         assert ran.code == code, ran
         assert "Traceback" not in ran.err
 
 
 def test_findings_win_over_what_could_not_be_looked_at(tmp_path: Path) -> None:
     fine, bad, gone = healthy(tmp_path / "a"), orphaned(tmp_path / "b"), missing(tmp_path)
-    assert tool("scan", fine, fine).code == 0
-    assert tool("scan", fine, bad).code == 1
-    assert tool("scan", fine, gone).code == 3
-    ran = tool("scan", gone, fine, bad)
+    assert tool_here("scan", fine, fine).code == 0
+    assert tool_here("scan", fine, bad).code == 1
+    assert tool_here("scan", fine, gone).code == 3
+    ran = tool_here("scan", gone, fine, bad)
     assert ran.code == 1
     assert "could not look" in ran.out
     assert "orphaned-messages" in ran.out
@@ -128,49 +128,49 @@ def test_findings_win_over_what_could_not_be_looked_at(tmp_path: Path) -> None:
 
 def test_exit_codes_of_apply_history_and_undo(tmp_path: Path) -> None:
     path = orphaned(tmp_path / "home")
-    assert tool("undo", path, "--apply", "--yes").code == 4, "nothing to undo"
-    assert tool("history", path).code == 0
-    assert tool("repair", path, "--apply", "--yes").code == 0
-    assert tool("scan", path).code == 0
-    assert tool("repair", path, "--apply", "--yes").code == 0, "nothing left to do"
-    assert tool("undo", path).code == 0
-    assert tool("scan", path).code == 0, "the dry run of an undo writes nothing"
-    assert tool("undo", path, "--apply", "--yes").code == 0
-    assert tool("scan", path).code == 1
-    (receipt,) = json.loads(tool("history", path, "--format", "json").out)["receipts"]
+    assert tool_here("undo", path, "--apply", "--yes").code == 4, "nothing to undo"
+    assert tool_here("history", path).code == 0
+    assert tool_here("repair", path, "--apply", "--yes").code == 0
+    assert tool_here("scan", path).code == 0
+    assert tool_here("repair", path, "--apply", "--yes").code == 0, "nothing left to do"
+    assert tool_here("undo", path).code == 0
+    assert tool_here("scan", path).code == 0, "the dry run of an undo writes nothing"
+    assert tool_here("undo", path, "--apply", "--yes").code == 0
+    assert tool_here("scan", path).code == 1
+    (receipt,) = json.loads(tool_here("history", path, "--format", "json").out)["receipts"]
     assert receipt["status"] == "undone"
-    assert tool("undo", path, receipt["id"], "--apply", "--yes").code == 4
+    assert tool_here("undo", path, receipt["id"], "--apply", "--yes").code == 4
     for command in ("history", "undo"):
-        assert tool(command, missing(tmp_path)).code == 3
+        assert tool_here(command, missing(tmp_path)).code == 3
 
 
 @pytest.mark.parametrize("content", [b"", bytes(8192), b"not a database"])
 def test_the_history_of_a_file_that_is_lost_names_its_backups(content: bytes, tmp_path: Path) -> None:
     path = orphaned(tmp_path / "home")
-    assert tool("repair", path, "--apply", "--yes").code == 0
-    listed = tool("history", path)
+    assert tool_here("repair", path, "--apply", "--yes").code == 0
+    listed = tool_here("history", path)
     path.with_name("state.db-wal").unlink()
     path.with_name("state.db-shm").unlink()
     path.write_bytes(content)
-    ran = tool("history", path)
+    ran = tool_here("history", path)
     assert (ran.code, ran.out) == (3, listed.out)
     assert f"{path.parent}/dbtools/RECEIPT/backup.db" in ran.err
-    (receipt,) = json.loads(tool("history", path, "--format", "json").out)["receipts"]
+    (receipt,) = json.loads(tool_here("history", path, "--format", "json").out)["receipts"]
     assert Path(receipt["backup"]).is_file()
-    assert tool("undo", path).code == 3
+    assert tool_here("undo", path).code == 3
 
 
 def test_what_a_repair_left_that_its_plan_did_not_know_is_named(tmp_path: Path) -> None:
     path = healthy(tmp_path / "home")
     execute(path, "DELETE FROM sessions WHERE end_reason = 'compression'")
     words = ("--allow-lossy", "--choose", "orphaned-messages=purge", "--select", "HDB201,HDB202")
-    ran = tool("repair", path, "--apply", "--yes", *words)
+    ran = tool_here("repair", path, "--apply", "--yes", *words)
     assert ran.code == 1
     assert f"left: missing-parent-session (1 session): hermes-dbtools repair {path}" in ran.out
 
 
 def test_an_apply_without_steps_is_no_dry_run(tmp_path: Path) -> None:
-    ran = tool("repair", healthy(tmp_path / "home"), "--apply", "--yes")
+    ran = tool_here("repair", healthy(tmp_path / "home"), "--apply", "--yes")
     assert ran.code == 0
     assert ran.out.startswith("nothing was changed: the plan has no steps")
 
@@ -178,28 +178,28 @@ def test_an_apply_without_steps_is_no_dry_run(tmp_path: Path) -> None:
 def test_apply_leaves_findings_that_it_may_not_mend(tmp_path: Path) -> None:
     path = orphaned(tmp_path / "home")
     choose = ("--choose", "orphaned-messages=purge")
-    ran = tool("repair", path, "--apply", "--yes", *choose)
+    ran = tool_here("repair", path, "--apply", "--yes", *choose)
     assert ran.code == 1
     assert "--allow-lossy" in ran.out
-    ran = tool("repair", path, "--apply", "--yes", *choose, "--allow-lossy", "--max-rows", "0")
+    ran = tool_here("repair", path, "--apply", "--yes", *choose, "--allow-lossy", "--max-rows", "0")
     assert ran.code == 1
     assert "--max-rows" in ran.out
     assert execute(path, "SELECT COUNT(*) FROM sqlite_schema WHERE name = 'messages'") == [(1,)]
     assert not (path.parent / "dbtools").exists()
-    assert tool("repair", path, "--apply", "--yes", *choose, "--allow-lossy").code == 0
+    assert tool_here("repair", path, "--apply", "--yes", *choose, "--allow-lossy").code == 0
 
 
 def test_apply_beside_a_holder_is_refused(tmp_path: Path) -> None:
     path = orphaned(tmp_path / "home")
     with holding(path) as pid:
-        ran = tool("repair", path, "--apply", "--yes")
+        ran = tool_here("repair", path, "--apply", "--yes")
         assert ran.code == 4
         assert f"(pid {pid})" in ran.err
         assert "nothing was changed" in ran.err
-        dry = tool("repair", path)
+        dry = tool_here("repair", path)
         assert dry.code == 1
         assert "stop python" in dry.err
-    assert tool("repair", path, "--apply", "--yes").code == 0
+    assert tool_here("repair", path, "--apply", "--yes").code == 0
 
 
 def test_apply_where_every_session_is_live(tmp_path: Path) -> None:
@@ -210,25 +210,25 @@ def test_apply_where_every_session_is_live(tmp_path: Path) -> None:
     execute(
         path, "INSERT INTO session_turn_leases VALUES (?, ?, 1780000000.0, 4000000000.0)", (session, holder)
     )
-    ran = tool("repair", path, "--apply", "--yes")
+    ran = tool_here("repair", path, "--apply", "--yes")
     assert ran.code == 1
     assert session in ran.err
     assert "nothing was changed" in ran.err
     assert "skipped, active: 1 session" in ran.out
-    assert tool("repair", path).code == 1
+    assert tool_here("repair", path).code == 1
 
 
 def test_the_default_home(tmp_path: Path) -> None:
     orphaned(tmp_path / "told")
     healthy(tmp_path / "user" / ".hermes")
-    assert tool("scan", env=environment(HERMES_HOME=str(tmp_path / "told"))).code == 1
-    assert tool("scan", env=environment(HOME=str(tmp_path / "user"))).code == 0
-    assert tool("scan", env=environment(HERMES_HOME="~/.hermes", HOME=str(tmp_path / "user"))).code == 0
-    ran = tool("scan", env=environment(HERMES_HOME=str(tmp_path / "nowhere")))
+    assert tool_here("scan", env=environment(HERMES_HOME=str(tmp_path / "told"))).code == 1
+    assert tool_here("scan", env=environment(HOME=str(tmp_path / "user"))).code == 0
+    assert tool_here("scan", env=environment(HERMES_HOME="~/.hermes", HOME=str(tmp_path / "user"))).code == 0
+    ran = tool_here("scan", env=environment(HERMES_HOME=str(tmp_path / "nowhere")))
     assert ran.code == 3
     assert "HERMES_HOME" in ran.out
-    assert tool("scan", env=environment(HERMES_HOME="~nobody-of-this-name/x")).code == 2
-    assert tool("scan", "--home", tmp_path / "told").code == 1
+    assert tool_here("scan", env=environment(HERMES_HOME="~nobody-of-this-name/x")).code == 2
+    assert tool_here("scan", "--home", tmp_path / "told").code == 1
 
 
 def paths(ran: Ran) -> list[str]:
@@ -247,25 +247,27 @@ def test_all_profiles(tmp_path: Path) -> None:
     for words in (everything, (*everything, "--home", str(home)), (*everything, str(home))):
         ran = tool(*words, env=env)
         assert (ran.code, paths(ran)) == (1, expected)
-    assert paths(tool(*everything, home / "state.db")) == expected
+    assert paths(tool_here(*everything, home / "state.db")) == expected
     last_first = [expected[2], *expected[:2]]
-    assert paths(tool(*everything, home / "profiles" / "work" / "state.db")) == last_first
-    assert paths(tool(*everything, home, home / "state.db")) == expected, "each file once"
+    assert paths(tool_here(*everything, home / "profiles" / "work" / "state.db")) == last_first
+    assert paths(tool_here(*everything, home, home / "state.db")) == expected, "each file once"
     assert paths(tool("scan", "--format", "json", env=env)) == expected[:1]
 
 
 def test_all_profiles_hides_nothing(tmp_path: Path) -> None:
     named = healthy(tmp_path / "home" / "profiles" / "work")
     everything = ("scan", "--all-profiles", "--format", "json")
-    assert paths(tool(*everything, tmp_path / "home")) == [str(named)], "the root profile has no database"
+    assert paths(tool_here(*everything, tmp_path / "home")) == [str(named)], (
+        "the root profile has no database"
+    )
     copy = orphaned(tmp_path / "elsewhere").rename(tmp_path / "elsewhere" / "copy.db")
-    ran = tool(*everything, copy)
+    ran = tool_here(*everything, copy)
     assert (ran.code, paths(ran)) == (1, [str(copy)])
-    ran = tool(*everything, tmp_path / "gone", tmp_path / "home")
+    ran = tool_here(*everything, tmp_path / "gone", tmp_path / "home")
     assert ran.code == 3
     assert paths(ran)[1:] == [str(named)]
     (tmp_path / "bare").mkdir()
-    assert tool(*everything, tmp_path / "bare").code == 3
+    assert tool_here(*everything, tmp_path / "bare").code == 3
 
 
 REPORT = {"format", "format_version", "tool", "databases", "summary", "exit_code"}
@@ -286,7 +288,7 @@ TOTALS = {"sessions_added", "rows_changed", "rows_removed", "files_moved", "byte
 
 def test_the_fields_of_a_report(tmp_path: Path) -> None:
     path = orphaned(tmp_path / "home")
-    report = json.loads(tool("scan", path, "--format", "json").out)
+    report = json.loads(tool_here("scan", path, "--format", "json").out)
     assert set(report) == REPORT
     assert (report["format"], report["format_version"]) == ("hermes-dbtools/report", 1)
     assert set(report["tool"]) == {"version", "sqlite", "apsw"}
@@ -299,7 +301,7 @@ def test_the_fields_of_a_report(tmp_path: Path) -> None:
     assert all(set(finding) == FINDING for finding in result["findings"])
     statuses = {result["status"] for result in database["results"]}
     assert statuses <= {"clean", "damaged", "could-not-look", "not-applicable", "skipped"}
-    timed = json.loads(tool("scan", path, "--format", "json", "--timings").out)
+    timed = json.loads(tool_here("scan", path, "--format", "json", "--timings").out)
     assert set(timed["databases"][0]) == DATABASE | {"search_indexes", "gate_seconds"}
     assert all(set(result) == RESULT | {"seconds"} for result in timed["databases"][0]["results"])
 
@@ -307,14 +309,14 @@ def test_the_fields_of_a_report(tmp_path: Path) -> None:
 def test_the_fields_of_a_plan_and_a_receipt(tmp_path: Path) -> None:
     path = orphaned(tmp_path / "home")
     saved = tmp_path / "plan.json"
-    ran = tool("repair", path, "--format", "json", "--save-plan", saved)
+    ran = tool_here("repair", path, "--format", "json", "--save-plan", saved)
     plan = json.loads(ran.out)
     assert ran.err == ""
     assert plan == json.loads(saved.read_bytes())
     assert set(plan) == PLAN
     assert all(set(step) >= STEP for step in plan["steps"])
     assert set(plan["totals"]) == TOTALS
-    ran = tool("repair", path, "--plan", saved, "--apply", "--yes", "--format", "json")
+    ran = tool_here("repair", path, "--plan", saved, "--apply", "--yes", "--format", "json")
     receipt = json.loads(ran.out)
     assert set(receipt) >= {
         "format", "format_version", "id", "status", "changed", "dbhash_before", "dbhash_after", "undo", "backup",
@@ -322,9 +324,9 @@ def test_the_fields_of_a_plan_and_a_receipt(tmp_path: Path) -> None:
     }  # fmt: skip
     assert (receipt["format"], receipt["status"]) == ("hermes-dbtools/receipt", "committed")
     assert ran.err.startswith("after: "), "a summary is no part of the document"
-    again = tool("repair", path, "--apply", "--yes", "--format", "json")
+    again = tool_here("repair", path, "--apply", "--yes", "--format", "json")
     assert json.loads(again.out)["steps"] == []
-    rehearsed = tool("repair", path, "--rehearse", "--format", "json")
+    rehearsed = tool_here("repair", path, "--rehearse", "--format", "json")
     assert json.loads(rehearsed.out)["format"] == "hermes-dbtools/plan"
 
 
@@ -332,10 +334,10 @@ def test_a_report_in_a_file_is_the_report(tmp_path: Path) -> None:
     path = orphaned(tmp_path / "home")
     for format_ in ("table", "json"):
         file = tmp_path / f"report.{format_}"
-        ran = tool("scan", path, "--format", format_, "--output", file)
+        ran = tool_here("scan", path, "--format", format_, "--output", file)
         assert (ran.code, ran.out, ran.err) == (1, "", "")
         assert settled(file.read_text("utf-8"), tmp_path) == settled(
-            tool("scan", path, "--format", format_).out, tmp_path
+            tool_here("scan", path, "--format", format_).out, tmp_path
         )
 
 
@@ -351,10 +353,10 @@ def golden_damaged(folder: Path) -> Iterator[tuple[str, Ran]]:
     (folder / "home").mkdir()
     path = demo.make_home(folder / "home").database
     yield from scans(path)
-    yield "verbose.txt", tool("scan", path, "--verbose", *SELECT)
-    yield "plan.txt", tool("repair", path, *SELECT)
-    yield "plan-verbose.txt", tool("repair", path, "--verbose", *SELECT)
-    yield "plan.json", tool("repair", path, "--format", "json", *SELECT)
+    yield "verbose.txt", tool_here("scan", path, "--verbose", *SELECT)
+    yield "plan.txt", tool_here("repair", path, *SELECT)
+    yield "plan-verbose.txt", tool_here("repair", path, "--verbose", *SELECT)
+    yield "plan.json", tool_here("repair", path, "--format", "json", *SELECT)
 
 
 def golden_could_not_look(folder: Path) -> Iterator[tuple[str, Ran]]:
@@ -364,18 +366,18 @@ def golden_could_not_look(folder: Path) -> Iterator[tuple[str, Ran]]:
 def golden_repaired(folder: Path) -> Iterator[tuple[str, Ran]]:
     (folder / "home").mkdir()
     path = demo.make_home(folder / "home").database
-    yield "apply.txt", tool("repair", path, "--apply", "--yes", "--allow-lossy", *SELECT)
-    yield "history.txt", tool("history", path)
-    yield "history.json", tool("history", path, "--format", "json")
+    yield "apply.txt", tool_here("repair", path, "--apply", "--yes", "--allow-lossy", *SELECT)
+    yield "history.txt", tool_here("history", path)
+    yield "history.json", tool_here("history", path, "--format", "json")
     yield from scans(path)
-    yield "undo.txt", tool("undo", path)
+    yield "undo.txt", tool_here("undo", path)
 
 
 def golden_newer(folder: Path) -> Iterator[tuple[str, Ran]]:
     path = orphaned(folder / "home")
     execute(path, "UPDATE schema_version SET version = 99")
     yield from scans(path)
-    yield "plan.txt", tool("repair", path, *SELECT)
+    yield "plan.txt", tool_here("repair", path, *SELECT)
 
 
 SITUATIONS = (golden_clean, golden_damaged, golden_could_not_look, golden_repaired, golden_newer)
@@ -408,14 +410,14 @@ def test_two_runs_say_the_same_bytes(tmp_path: Path) -> None:
         ("repair", path, "--format", "json"),
         ("checks",),
     ):
-        first, second = tool(*words), tool(*words)
+        first, second = tool_here(*words), tool_here(*words)
         assert settled(first.out, tmp_path) == settled(second.out, tmp_path)
         assert first.code == second.code
 
 
 def scans(*databases: Path) -> Iterator[tuple[str, Ran]]:
-    yield "scan.txt", tool("scan", *databases, *SELECT)
-    yield "scan.json", tool("scan", *databases, "--format", "json", *SELECT)
+    yield "scan.txt", tool_here("scan", *databases, *SELECT)
+    yield "scan.json", tool_here("scan", *databases, "--format", "json", *SELECT)
 
 
 SETTLED: tuple[tuple[str, str], ...] = (
@@ -452,7 +454,7 @@ def settled(text: str, folder: Path) -> str:
 
 @pytest.mark.parametrize("name", [*TASKS, *(f"sessions {name}" for name in SESSIONS)])
 def test_every_help_ends_with_exit_codes_and_an_example(name: str) -> None:
-    ran = tool(*name.split(), "--help")
+    ran = tool_here(*name.split(), "--help")
     assert (ran.code, ran.err) == (0, "")
     _before, codes, after = ran.out.partition("\n  Exit codes:\n")
     assert codes
@@ -468,7 +470,7 @@ def test_every_help_ends_with_exit_codes_and_an_example(name: str) -> None:
 
 
 def test_the_help_lists_every_command_in_one_line() -> None:
-    ran = tool("--help")
+    ran = tool_here("--help")
     assert (ran.code, ran.err) == (0, "")
     modules = {path.stem for path in Path(cli.__file__).parent.glob("*.py")} - HELPERS
     assert {name for name in modules if not name.startswith("sessions_")} == set(TASKS)
@@ -495,7 +497,7 @@ def test_every_example_is_a_call_that_is_understood(tmp_path: Path) -> None:
         report = tmp_path / "reports" / f"{host}.json"
         assert tool("scan", "--format", "json", "--output", report, env=env).code == 0
     for name in TASKS:
-        words = tool(name, "--help").out.splitlines()[-1].split()[1:]
+        words = tool_here(name, "--help").out.splitlines()[-1].split()[1:]
         words = [word.replace("~", str(tmp_path)) for word in words]
         more = ["--yes"] if "--apply" in words else []
         ran = tool(*words, *more, env=env, cwd=tmp_path)

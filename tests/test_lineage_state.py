@@ -22,7 +22,7 @@ from hermes_dbtools.plan import PlanOptions, make_plan
 from hermes_dbtools.report.table import plan_text
 from tests.looking import brief, findings
 from tests.repairs import look, new_home
-from tests.running import tool
+from tests.running import tool_here
 from tests.shapes.make import SHAPES, execute, fill, make
 
 CLASSES = tuple(
@@ -160,7 +160,7 @@ def test_the_operator_says_how_long_idle_is(tmp_path: Path) -> None:
     select = ("scan", path, "--select", "never-ended-sessions", "--format", "json")
 
     def found(*more: str) -> list[tuple[str, int]]:
-        (database,) = json.loads(tool(*select, *more).out)["databases"]
+        (database,) = json.loads(tool_here(*select, *more).out)["databases"]
         findings = [finding for result in database["results"] for finding in result["findings"]]
         return [(finding["key"], finding["evidence"]["idle_days"]) for finding in findings]
 
@@ -169,8 +169,8 @@ def test_the_operator_says_how_long_idle_is(tmp_path: Path) -> None:
     assert found("--idle", "9") == [(open_one, 10)]
     close = ("repair", path, "--select", "never-ended-sessions", "--choose", "never-ended-sessions=close")
     saved = tmp_path / "plan.json"
-    assert tool(*close, "--idle", "9", "--save-plan", str(saved)).code == 0
-    assert tool("repair", path, "--plan", str(saved), "--idle", "9").code == 2
-    applied = tool("repair", path, "--plan", str(saved), "--apply", "--yes")
+    assert tool_here(*close, "--idle", "9", "--save-plan", str(saved)).code == 0
+    assert tool_here("repair", path, "--plan", str(saved), "--idle", "9").code == 2
+    applied = tool_here("repair", path, "--plan", str(saved), "--apply", "--yes")
     assert applied.code == 0, applied.err
     assert found("--idle", "9") == []

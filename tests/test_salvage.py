@@ -20,7 +20,7 @@ import pytest
 from hermes_dbtools.salvage.facts import SalvageDocument
 from hermes_dbtools.salvage.salvaging import salvage
 from tests import damage_bytes
-from tests.running import CHECKOUT, Ran, environment, tool
+from tests.running import CHECKOUT, Ran, environment, tool, tool_here
 from tests.salvaging import all_rows, schema, whole_store
 from tests.shapes import make
 
@@ -47,7 +47,7 @@ def test_a_healthy_store_comes_out_as_it_was(source: Path, tmp_path: Path) -> No
         make.execute(source, f"PRAGMA {pragma}")
     before, stamp = source.read_bytes(), source.stat().st_mtime_ns
     output = tmp_path / "new.db"
-    ran = tool("salvage", source, output)
+    ran = tool_here("salvage", source, output)
     rows = sum(len(found) for found in all_rows(source).values())
     assert (ran.code, ran.out.splitlines()[-1]) == (0, f"{rows:,} rows in {output}: everything was read")
     assert (source.read_bytes(), source.stat().st_mtime_ns) == (before, stamp)
@@ -66,14 +66,14 @@ def test_the_same_file_gives_the_same_bytes(source: Path, tmp_path: Path) -> Non
     place = damage_bytes.places(source)["sessions", "leaf"][0]
     damage_bytes.flip_page(source, place.number)
     outputs = [tmp_path / "one.db", tmp_path / "two.db"]
-    texts = [tool("salvage", source, output, "--format", "json").out for output in outputs]
+    texts = [tool_here("salvage", source, output, "--format", "json").out for output in outputs]
     assert outputs[0].read_bytes() == outputs[1].read_bytes()
     assert texts[0].replace("one.db", "two.db") == texts[1]
 
 
 def test_the_document_fits_its_schema(source: Path, tmp_path: Path) -> None:
     damage_bytes.flip_page(source, damage_bytes.places(source)["messages", "leaf"][3].number)
-    ran = tool("salvage", source, tmp_path / "new.db", "--format", "json")
+    ran = tool_here("salvage", source, tmp_path / "new.db", "--format", "json")
     document = msgspec.json.decode(ran.out, type=SalvageDocument)
     assert ran.code == document.exit_code == 1
     assert not document.everything_read
@@ -87,7 +87,7 @@ def test_the_text_says_what_was_lost_and_what_to_do_next(source: Path, tmp_path:
     place = damage_bytes.places(source)["messages", "leaf"][3]
     lost = damage_bytes.rows_on(source, place)
     damage_bytes.flip_page(source, place.number)
-    ran = tool("salvage", source, tmp_path / "new.db")
+    ran = tool_here("salvage", source, tmp_path / "new.db")
     assert ran.code == 1
     assert f"messages: unreadable pages {place.number}\n" in ran.out
     assert f"lost ids {min(lost)}-{max(lost)} (proved by an index)" in ran.out
@@ -97,7 +97,7 @@ def test_the_text_says_what_was_lost_and_what_to_do_next(source: Path, tmp_path:
 def test_wal_mode_is_kept(source: Path, tmp_path: Path) -> None:
     make.execute(source, "PRAGMA journal_mode = wal")
     output = tmp_path / "new.db"
-    assert tool("salvage", source, output).code == 0
+    assert tool_here("salvage", source, output).code == 0
     assert left_in(tmp_path) == ["new.db", "source"]
     assert output.read_bytes()[18:20] == b"\2\2"
 
@@ -107,7 +107,7 @@ def test_nothing_is_written_over(source: Path, tmp_path: Path, suffix: str) -> N
     output = tmp_path / "new.db"
     there = tmp_path / f"new.db{suffix}"
     there.write_bytes(b"mine")
-    ran = tool("salvage", source, output)
+    ran = tool_here("salvage", source, output)
     assert (ran.code, ran.err) == (4, f"hermes-dbtools: {there} is there already; name a new file\n")
     assert there.read_bytes() == b"mine"
     assert left_in(tmp_path) == [there.name, "source"]
@@ -115,7 +115,7 @@ def test_nothing_is_written_over(source: Path, tmp_path: Path, suffix: str) -> N
 
 def test_a_link_to_nothing_is_something_too(source: Path, tmp_path: Path) -> None:
     (tmp_path / "new.db").symlink_to(tmp_path / "elsewhere.db")
-    assert tool("salvage", source, tmp_path / "new.db").code == 4
+    assert tool_here("salvage", source, tmp_path / "new.db").code == 4
     assert left_in(tmp_path) == ["new.db", "source"]
 
 
@@ -126,7 +126,7 @@ def test_a_link_to_nothing_is_something_too(source: Path, tmp_path: Path) -> Non
 )
 def test_nothing_readable(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "state.db").write_bytes(content)
-    ran = tool("salvage", tmp_path / "state.db", tmp_path / "new.db")
+    ran = tool_here("salvage", tmp_path / "state.db", tmp_path / "new.db")
     assert ran.code == 3
     assert ran.err.count("\n") == 1
     assert left_in(tmp_path) == ["state.db"]
@@ -135,7 +135,7 @@ def test_nothing_readable(tmp_path: Path, content: bytes) -> None:
 def test_another_database_is_no_store(tmp_path: Path) -> None:
     other = tmp_path / "state.db"
     make.execute(other, "CREATE TABLE mine (a, b)")
-    ran = tool("salvage", other, tmp_path / "new.db")
+    ran = tool_here("salvage", other, tmp_path / "new.db")
     assert (ran.code, ran.err.count("\n")) == (3, 1)
     assert "no Hermes store" in ran.err
     assert left_in(tmp_path) == ["state.db"]
@@ -143,7 +143,7 @@ def test_another_database_is_no_store(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["missing.db", ""])
 def test_nothing_there(tmp_path: Path, name: str) -> None:
-    assert tool("salvage", tmp_path / name if name else "", tmp_path / "new.db").code in (2, 3)
+    assert tool_here("salvage", tmp_path / name if name else "", tmp_path / "new.db").code in (2, 3)
     assert left_in(tmp_path) == []
 
 
@@ -166,7 +166,7 @@ def killed(path: Path, *statements: str) -> None:
 
 def test_the_wal_is_honoured(source: Path, tmp_path: Path) -> None:
     killed(source, "UPDATE sessions SET title = 'only in the log' WHERE rowid = 3")
-    ran = tool("salvage", source, tmp_path / "new.db")
+    ran = tool_here("salvage", source, tmp_path / "new.db")
     assert ran.code == 0
     assert "pages taken from the -wal" in ran.out
     assert left_in(source.parent) == ["state.db", "state.db-wal"]
@@ -178,7 +178,7 @@ def test_the_wal_is_honoured(source: Path, tmp_path: Path) -> None:
 def test_a_wal_is_applied_without_the_first_page_of_its_database(source: Path, tmp_path: Path) -> None:
     killed(source, "INSERT INTO state_meta VALUES ('in.the.log', 'yes')")
     damage_bytes.flip_page(source, 1)
-    ran = tool("salvage", source, tmp_path / "new.db", "--format", "json")
+    ran = tool_here("salvage", source, tmp_path / "new.db", "--format", "json")
     document = json.loads(ran.out)
     assert document["log"].endswith("pages taken from the -wal")
     assert document["page_size"] == 1024
@@ -194,7 +194,7 @@ def test_of_a_damaged_wal_only_the_transactions_before_the_damage_count(source: 
     )
     log = source.with_name("state.db-wal")
     damage_bytes.flip(log, log.stat().st_size - 500, 1)
-    tool("salvage", source, tmp_path / "new.db")
+    tool_here("salvage", source, tmp_path / "new.db")
     found = make.execute(tmp_path / "new.db", "SELECT key FROM state_meta WHERE key IN ('first', 'second')")
     assert found == [("first",)]
 
@@ -205,7 +205,7 @@ def test_the_wal_of_another_file_is_left_out(source: Path, tmp_path: Path) -> No
     make.make(other / "state.db", "22", journal_mode="delete")
     killed(other / "state.db", "INSERT INTO state_meta VALUES ('of.another', 'file')")
     shutil.move(other / "state.db-wal", source.with_name("state.db-wal"))
-    ran = tool("salvage", source, tmp_path / "new.db")
+    ran = tool_here("salvage", source, tmp_path / "new.db")
     assert "the -wal is of a file with other pages and was left out" in ran.out
     assert all_rows(tmp_path / "new.db") == all_rows_of_copy(source, tmp_path)
 
@@ -228,7 +228,7 @@ def test_an_unfinished_transaction_is_rolled_back(source: Path, tmp_path: Path) 
             shutil.copyfile(one, folder / one.name)
         connection.execute("ROLLBACK")
     assert left_in(folder) == ["state.db", "state.db-journal"]
-    ran = tool("salvage", folder / "state.db", tmp_path / "new.db")
+    ran = tool_here("salvage", folder / "state.db", tmp_path / "new.db")
     assert "an unfinished transaction was rolled back" in ran.out
     assert all_rows(tmp_path / "new.db") == before
     assert left_in(folder) == ["state.db", "state.db-journal"]
@@ -293,7 +293,7 @@ def test_a_killed_salvage_leaves_the_name_free(source: Path, tmp_path: Path) -> 
     )
     assert done.returncode == 9
     assert not output.exists()
-    assert tool("salvage", source, output).code == 0
+    assert tool_here("salvage", source, output).code == 0
 
 
 def test_no_word_of_a_message_is_printed(source: Path, tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ def test_no_word_of_a_message_is_printed(source: Path, tmp_path: Path) -> None:
     make.execute(source, "UPDATE messages SET content = ? WHERE id < 60", (secret * 20,))
     damage_bytes.flip_page(source, damage_bytes.places(source)["messages", "leaf"][1].number)
     for number, form in enumerate(("table", "json")):
-        ran: Ran = tool("salvage", source, tmp_path / f"{number}.db", "--format", form)
+        ran: Ran = tool_here("salvage", source, tmp_path / f"{number}.db", "--format", form)
         assert secret not in ran.out + ran.err
 
 

@@ -26,7 +26,7 @@ from hermes_dbtools.schema_changes import bring_dropped
 from hermes_dbtools.shape import Shape, read_shape
 from hermes_dbtools.undoing import UndoOptions
 from tests.looking import findings
-from tests.running import tool
+from tests.running import tool_here
 from tests.shapes.make import PARTS, SHAPES, execute, fill, make, script
 
 NOW = 1_790_000_000.0
@@ -308,7 +308,7 @@ def test_every_command_that_writes_refuses_a_newer_file(home: Home, words: tuple
     (home.sessions_dir).mkdir()
     (home.sessions_dir / "lost.jsonl").write_text('{"role": "user", "content": "hello"}\n')
     before = home.database.read_bytes()
-    ran = tool(*(str(home.root) if word == "HOME" else word for word in words))
+    ran = tool_here(*(str(home.root) if word == "HOME" else word for word in words))
     assert ran.code == 4
     assert "update hermes-dbtools" in ran.err
     assert home.database.read_bytes() == before
@@ -318,7 +318,7 @@ def test_what_reads_a_newer_file_says_what_to_do(home: Home) -> None:
     execute(home.database, "DROP INDEX idx_messages_session")
     newer(home)
     for command in ("scan", "repair"):
-        ran = tool(command, str(home.root))
+        ran = tool_here(command, str(home.root))
         assert "update hermes-dbtools" in ran.out + ran.err, command
         assert "hermes-dbtools repair" not in (ran.out + ran.err).replace(
             "hermes-dbtools repair --help", ""

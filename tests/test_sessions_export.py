@@ -28,7 +28,7 @@ from tests.repairs import (
     state,
     take_back,
 )
-from tests.running import tool
+from tests.running import tool_here
 from tests.shapes.make import SHAPES, execute
 
 
@@ -141,7 +141,7 @@ def test_a_file_is_never_overwritten_unasked_and_never_half_written(
 
 def test_stdout_takes_an_export_too(tmp_path: Path) -> None:
     home = new_home(tmp_path / "home", "22")
-    told = tool("sessions", "export", ROOT, "-o", "-", "--home", home.root)
+    told = tool_here("sessions", "export", ROOT, "-o", "-", "--home", home.root)
     assert told.code == 0
     assert [json.loads(line)["id"] for line in told.out.splitlines()] == [ROOT, DELEGATE]
 
@@ -228,7 +228,7 @@ def test_a_live_session_is_exported_and_not_deleted(tmp_path: Path) -> None:
     done = exported(home, tmp_path / "one", CONTINUATION)
     with pytest.raises(Active, match="Cannot delete active session"):
         delete_verified(home, done, NOW)
-    told = tool(
+    told = tool_here(
         *("sessions", "export", CONTINUATION, "-o", tmp_path / "two", "--home", home.root),
         *("--delete-after-verified", "--yes"),
     )
@@ -241,10 +241,10 @@ def test_a_live_session_is_exported_and_not_deleted(tmp_path: Path) -> None:
 def test_the_command_deletes_what_it_proved(tmp_path: Path) -> None:
     home = new_home(tmp_path / "home", "22")
     words = ("sessions", "export", SECOND, "--home", home.root, "--delete-after-verified")
-    assert tool(*words, "-o", tmp_path / "out").code == 2, "without a terminal it needs --yes"
-    assert tool(*words, "--yes", "-o", "-").code == 2
-    assert tool(*words, "--yes", "-o", tmp_path / "out", "--format", "md").code == 2
-    done = tool(*words, "--yes", "-o", tmp_path / "out")
+    assert tool_here(*words, "-o", tmp_path / "out").code == 2, "without a terminal it needs --yes"
+    assert tool_here(*words, "--yes", "-o", "-").code == 2
+    assert tool_here(*words, "--yes", "-o", tmp_path / "out", "--format", "md").code == 2
+    done = tool_here(*words, "--yes", "-o", tmp_path / "out")
     assert done.code == 0, done.err
     assert [entry["id"] for entry in entries(tmp_path / "out")] == [SECOND]
     assert execute(home.database, "SELECT count(*) FROM sessions WHERE id = ?", (SECOND,)) == [(0,)]

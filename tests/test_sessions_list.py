@@ -24,7 +24,7 @@ from tests.repairs import (
     bytes_of,
     new_home,
 )
-from tests.running import tool
+from tests.running import tool_here
 from tests.shapes.make import SHAPES, execute
 
 WITH_LEASES = ("30", "31", "runtime", "media")
@@ -126,21 +126,21 @@ def test_values_of_any_kind_are_listed(shape: str, tmp_path: Path) -> None:
     assert (found[SECOND].started_at, found[SECOND].messages) == (None, 0)
     assert NOT_UTF8 in found
     for form in ("table", "json"):
-        told = tool("sessions", "list", home.root, "--format", form)
+        told = tool_here("sessions", "list", home.root, "--format", form)
         assert told.code == 0, told.err
         assert "\x1b" not in told.out
 
 
 def test_the_command_prints_the_newest_and_says_how_many_there_are(tmp_path: Path) -> None:
     home = new_home(tmp_path / "home", "22")
-    told = tool("sessions", "list", home.root, "--limit", "3")
+    told = tool_here("sessions", "list", home.root, "--limit", "3")
     assert told.code == 0
     assert told.out.splitlines()[-1] == "8 sessions, 3 shown: --limit 0"
     assert len(told.out.splitlines()) == 5
     document = json.loads(
-        tool("sessions", "list", "--home", home.root, "--limit", "0", "--format", "json").out
+        tool_here("sessions", "list", "--home", home.root, "--limit", "0", "--format", "json").out
     )
     assert (document["total"], len(document["sessions"])) == (8, 8)
     assert document["sessions"][0]["id"] == CHAT
-    assert tool("sessions", "list", tmp_path / "nowhere").code == 3
-    assert tool("sessions", "list", home.root, "--kind", "twig").code == 2
+    assert tool_here("sessions", "list", tmp_path / "nowhere").code == 3
+    assert tool_here("sessions", "list", home.root, "--kind", "twig").code == 2

@@ -27,7 +27,7 @@ from tests.repairs import (
     state,
     take_back,
 )
-from tests.running import tool
+from tests.running import tool_here
 from tests.shapes.make import SHAPES, execute
 
 ALL = {ROOT, SECOND, THIRD, BRANCH, DELEGATE, COMPRESSED, CONTINUATION, CHAT}
@@ -179,13 +179,13 @@ def test_what_is_no_age(words: str) -> None:
 def test_the_command_is_a_dry_run_by_default(tmp_path: Path) -> None:
     home = home_of(tmp_path / "home", "22")
     before = bytes_of(home.database)
-    ran = tool("sessions", "prune", "--older-than", "30d", "--home", str(home.root))
+    ran = tool_here("sessions", "prune", "--older-than", "30d", "--home", str(home.root))
     assert (ran.code, bytes_of(home.database)) == (0, before)
     assert f"delete {SECOND}: 4 messages" in ran.out
     assert "spared: 1 lineage of which only a part matches" in ran.out
     assert "sessions prune --older-than 30d" in ran.err
     words = ("sessions", "prune", "--older-than", "30d", "--source", "cli", "--home", str(home.root))
-    ran = tool(*words, "--apply", "--yes", "--format", "json")
+    ran = tool_here(*words, "--apply", "--yes", "--format", "json")
     assert ran.code == 0, ran.err
     assert set(json.loads(ran.out)["deleted"]) == {ROOT, SECOND}
-    assert tool("sessions", "prune", "--home", str(home.root)).code == 2
+    assert tool_here("sessions", "prune", "--home", str(home.root)).code == 2

@@ -28,7 +28,7 @@ from tests.repairs import (
     state,
     take_back,
 )
-from tests.running import tool
+from tests.running import tool_here
 from tests.shapes.make import SHAPES, execute
 
 OPTIONS = RebuildOptions(now=NOW)
@@ -299,7 +299,7 @@ def test_a_bad_id_is_one_clear_line_and_changes_nothing(word: str, tmp_path: Pat
     home = new_home(tmp_path / "home", "22", *ALL_GONE)
     lines(home, [{"role": "user", "content": "x"}])
     before = state(home.database)
-    told = tool("sessions", "rebuild", "--home", home.root, "--apply", "--yes", "--", word)
+    told = tool_here("sessions", "rebuild", "--home", home.root, "--apply", "--yes", "--", word)
     assert told.code == 2
     assert len(told.err.splitlines()) == 1
     assert len(told.err) < 400
@@ -327,11 +327,11 @@ def test_the_command_shows_then_rebuilds_and_prints_no_content(tmp_path: Path) -
     home = new_home(tmp_path / "home", "22", *ALL_GONE)
     lines(home, [{"role": "user", "content": "a secret word", "timestamp": NOW - 9000}])
     before = state(home.database)
-    dry = tool("sessions", "rebuild", THIRD, "--home", home.root)
+    dry = tool_here("sessions", "rebuild", THIRD, "--home", home.root)
     assert dry.code == 0
     assert "1 message from its transcript" in dry.out
     assert state(home.database) == before
-    done = tool("sessions", "rebuild", THIRD, "--home", home.root, "--apply", "--yes")
+    done = tool_here("sessions", "rebuild", THIRD, "--home", home.root, "--apply", "--yes")
     assert done.code == 0, done.err
     assert [row[1] for row in said(home)] == ["a secret word"]
     plans = "".join(path.read_text("utf-8") for path in home.dbtools_dir.rglob("*.json"))

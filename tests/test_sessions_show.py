@@ -25,7 +25,7 @@ from tests.repairs import (
     new_home,
     repair,
 )
-from tests.running import tool
+from tests.running import tool_here
 from tests.shapes.make import SHAPES, execute
 from tests.test_sessions_rebuild import BAD_WORDS
 
@@ -57,7 +57,7 @@ def test_markers_stand_in_the_tree(tmp_path: Path) -> None:
     markers = {m.listed.id: m.place.relative.markers for m in shown(home, ROOT).family}
     assert markers[BRANCH] == (("_branched_from", ROOT),)
     assert markers[DELEGATE] == (("_delegate_from", ROOT),)
-    told = tool("sessions", "show", ROOT, "--home", home.root)
+    told = tool_here("sessions", "show", ROOT, "--home", home.root)
     assert told.code == 0
     assert f"_branched_from={ROOT}" in told.out
     assert "Plain session 0" in told.out
@@ -70,7 +70,7 @@ def test_a_loop_and_a_missing_parent_end_the_tree(tmp_path: Path) -> None:
     assert [(m.listed.id, m.place.loop) for m in found.family][-1] == (DELEGATE, False)
     assert (BRANCH, True) in [(m.listed.id, m.place.loop) for m in found.family]
     assert {finding.code for finding in found.findings} >= {"HDB305"}
-    assert tool("sessions", "show", BRANCH, "--home", home.root).code == 0
+    assert tool_here("sessions", "show", BRANCH, "--home", home.root).code == 0
     execute(home.database, "UPDATE sessions SET parent_session_id = 'gone' WHERE id = ?", (ROOT,))
     assert drawn(shown(home, ROOT))[0][:2] == (ROOT, 0)
 
@@ -93,7 +93,7 @@ def test_who_holds_it_and_until_when(tmp_path: Path) -> None:
     execute(home.database, lease, (COMPRESSED, 4e9))
     found = shown(home, CONTINUATION)
     assert (found.session.state, found.session.holder, found.session.expires_at) == ("live", "pid 1", 4e9)
-    told = tool("sessions", "show", CONTINUATION, "--home", home.root)
+    told = tool_here("sessions", "show", CONTINUATION, "--home", home.root)
     assert "live: compression chain of" in told.out
     assert "pid 1, until 2096-10-02" in told.out
 
@@ -117,7 +117,7 @@ def test_images_with_their_state(tmp_path: Path) -> None:
     states = {(Path(image.path).name, image.state) for image in found.images}
     assert states == {("there.png", "fine"), ("gone.png", "missing"), ("x.png", "missing")}
     assert shown(home, ROOT).images == ()
-    told = tool("sessions", "show", CHAT, "--home", home.root)
+    told = tool_here("sessions", "show", CHAT, "--home", home.root)
     assert "missing  api image (held)" in told.out
     assert "look" not in told.out
 
@@ -146,7 +146,7 @@ def test_a_bad_id_is_one_clear_line_and_changes_nothing(
 ) -> None:
     home = new_home(tmp_path / "home", "22")
     before = bytes_of(home.database)
-    told = tool("sessions", *command, "--home", home.root, "--", word, cwd=tmp_path)
+    told = tool_here("sessions", *command, "--home", home.root, "--", word, cwd=tmp_path)
     assert told.code == 2
     assert len(told.err.splitlines()) == 1
     assert len(told.err) < 400
@@ -166,13 +166,13 @@ def test_values_of_any_kind_are_shown(tmp_path: Path) -> None:
     execute(home.database, "UPDATE session_admissions SET payload_json = CAST(? AS TEXT)", (b'"media"\xff',))
     for word in (ROOT, CHAT):
         for form in ("table", "json"):
-            told = tool("sessions", "show", word, "--home", home.root, "--format", form)
+            told = tool_here("sessions", "show", word, "--home", home.root, "--format", form)
             assert told.code == 0, told.err
 
 
 def test_json_says_the_same(tmp_path: Path) -> None:
     home = new_home(tmp_path / "home", "25", COUNTERS)
-    document = json.loads(tool("sessions", "show", SECOND, "--home", home.root, "--format", "json").out)
+    document = json.loads(tool_here("sessions", "show", SECOND, "--home", home.root, "--format", "json").out)
     assert document["session"]["id"] == SECOND
     assert [member["depth"] for member in document["lineage"]] == [0]
     assert [finding["code"] for finding in document["findings"]] == ["HDB501"]

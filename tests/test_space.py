@@ -20,7 +20,7 @@ from hermes_dbtools.space import SpaceOptions, space
 from hermes_dbtools.space_model import FileSpace, Space, SpaceDocument
 from tests.hostile import damage_every_column
 from tests.media import media_home
-from tests.running import tool
+from tests.running import tool_here
 from tests.shapes.make import SHAPES, execute, fill, fill_many, make
 from tests.test_privacy import MARKER, mark
 
@@ -153,7 +153,7 @@ def test_what_each_repair_would_free(tmp_path: Path) -> None:
     assert all(one.rows or one.files for one in found.gains)
     (command,) = space_next(found)
     assert "--select orphaned-messages --choose orphaned-messages=purge --allow-lossy" in command
-    planned = tool(*command.split("   ")[0].split()[1:])
+    planned = tool_here(*command.split("   ")[0].split()[1:])
     assert planned.code == 1
     assert "1 row removed" in planned.out
 
@@ -218,7 +218,7 @@ def test_sidecars_count_beside(tmp_path: Path) -> None:
     writer = apsw.Connection(str(path))
     writer.execute("PRAGMA wal_autocheckpoint = 0")
     writer.execute("INSERT INTO state_meta VALUES ('goal:big', ?)", ("x" * 50_000,))
-    found = tool("space", str(path), "--format", "json", "--no-repairs")
+    found = tool_here("space", str(path), "--format", "json", "--no-repairs")
     writer.close()
     document = json.loads(found.out)
     sidecars = {one["name"]: one["bytes"] for one in document["beside"] if one["group"] == "sidecars"}
@@ -229,12 +229,12 @@ def test_sidecars_count_beside(tmp_path: Path) -> None:
 def test_the_command_prints_a_table_without_bars_where_nobody_looks(tmp_path: Path) -> None:
     path = make(tmp_path / "state.db", "22")
     fill(path)
-    said = tool("space", str(path))
+    said = tool_here("space", str(path))
     assert said.code == 0
     assert "in the file" in said.out
     assert "█" not in said.out
-    assert said.out == tool("space", str(path)).out
-    document = msgspec.json.decode(tool("space", str(path), "--format", "json").out, type=SpaceDocument)
+    assert said.out == tool_here("space", str(path)).out
+    document = msgspec.json.decode(tool_here("space", str(path), "--format", "json").out, type=SpaceDocument)
     assert accounted(document.file) == path.stat().st_size
 
 
