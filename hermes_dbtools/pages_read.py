@@ -30,15 +30,14 @@ class PagesRead:
         self._before = self._fetched()
         self._pages = passes * sum(_page_count(connection) for connection in connections)
         self._now = ""
-        self._said = ""
+        self._said = (-1, "")
 
     def __call__(self) -> bool:
         """Say how far it has come; a handler's answer to whether the statement is to be stopped."""
         done = min(99, 100 * (self._fetched() - self._before) // max(1, self._pages))
-        told = f"{self._what}: {done} % ({self._now})" if self._now else f"{self._what}: {done} %"
-        if told != self._said:
-            self._said = told
-            self._progress(told)
+        if (done, self._now) != self._said:
+            self._said = (done, self._now)
+            self._progress(f"{self._what}: {done} %" + (f" ({self._now})" if self._now else ""))
         return False
 
     def reading(self, now: str) -> None:
@@ -51,5 +50,7 @@ class PagesRead:
 
 
 def _page_count(connection: apsw.Connection) -> int:
+    """The pages that hold something."""
     ((count,),) = connection.execute("PRAGMA page_count").fetchall()
-    return count if isinstance(count, int) else 0
+    ((free,),) = connection.execute("PRAGMA freelist_count").fetchall()
+    return count - free if isinstance(count, int) and isinstance(free, int) else 0

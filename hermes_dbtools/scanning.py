@@ -28,6 +28,7 @@ from .model import (
     Severity,
     Status,
 )
+from .scan_progress import SEARCH, ScanProgress
 from .search_states import states
 from .selection import selected
 from .shape import Shape, read_shape
@@ -35,15 +36,13 @@ from .shown import shown
 from .sizes import path_text, size_text
 from .stripped import without_indexes
 from .structure import Gate, StructuralDamage, check_structure
+from .sweep import Sweep
 
 LOOK_ERRORS = (apsw.Error, UnicodeDecodeError, OSError, CouldNotLook)
 """What makes a class `could-not-look`: the file's fault or the machine's, never a wrong statement of ours in silence."""
 
 UNREADABLE = ("empty", "zeroes", "wrong-header", "truncated")
 """States of a file that are a finding; all other problems mean that nothing could be looked at."""
-
-BETWEEN_SIGNALS = 1_000
-"""Steps of SQLite's machine after which Python may look for a signal; a check of structure counts pages as steps."""
 
 NEEDS_DEEP = "needs --deep"
 
@@ -116,10 +115,6 @@ def _quiet(_text: str) -> None:
     return None
 
 
-def _go_on() -> bool:
-    return False
-
-
 def _scan_target(
     target: Target, options: ScanOptions, chosen: frozenset[str], progress: Progress
 ) -> DatabaseReport:
@@ -154,8 +149,8 @@ def _look(
     on_disk: tuple[Result, ...],
 ) -> DatabaseReport:
     state = reading.state
-    # Only between two statements Python sees Ctrl-C; one statement may take minutes on a slow disk.
-    reading.connection.set_progress_handler(_go_on, BETWEEN_SIGNALS)
+    searched = any(d.family == SEARCH and d.code in chosen for d in options.registry)
+    told = ScanProgress(reading.connection, progress, every_page=searched)
     try:
         shape = read_shape(reading.connection)
     except CouldNotLook as error:
@@ -167,15 +162,14 @@ def _look(
         context = ScanContext(
             reading.connection, _no_shape(), home, state, Gate((damage,)), options.now, options.deep
         )
-        structure = _stage_results("structure", context, options, chosen, progress)
+        structure = _stage_results("structure", context, options, chosen, told)
         reason = "the schema cannot be read (HDB002)"
         done = (*on_disk, *structure)
         return _report(state, None, (*done, *_all_others(options, chosen, done, reason)))
     if not reading.rows_trusted:
         return _untrusted(state, shape, options, chosen, on_disk)
-    progress("structure")
     started = time.perf_counter()
-    gate = check_structure(reading.connection, shape, lambda table: progress(f"structure of {table}"))
+    gate = check_structure(reading.connection, shape, told.table)
     gate = replace(gate, seconds=time.perf_counter() - started)
     context = ScanContext(
         reading.connection,
@@ -186,14 +180,15 @@ def _look(
         options.now,
         options.deep,
         trust_indexes=not options.deep,
+        sweep=Sweep(tell=progress),
         idle=options.idle,
     )
-    results = (*on_disk, *_stage_results("structure", context, options, chosen, progress))
+    results = (*on_disk, *_stage_results("structure", context, options, chosen, told))
     if not gate.indexes:
-        return _rows(context, options, chosen, progress, results)
+        return _rows(context, options, chosen, told, results)
     with without_indexes(reading.connection, gate.indexes) as copy:
         return _rows(
-            replace(context, connection=copy, shape=read_shape(copy)), options, chosen, progress, results
+            replace(context, connection=copy, shape=read_shape(copy)), options, chosen, told, results
         )
 
 
@@ -213,12 +208,12 @@ def _rows(
     context: ScanContext,
     options: ScanOptions,
     chosen: frozenset[str],
-    progress: Progress,
+    told: ScanProgress,
     before: tuple[Result, ...],
 ) -> DatabaseReport:
     live = context.ask_guard()
     context = replace(context, live=live)
-    results = (*before, *_stage_results("rows", context, options, chosen, progress))
+    results = (*before, *_stage_results("rows", context, options, chosen, told))
     ordered = {damage.code: place for place, damage in enumerate(options.registry)}
     total = 0
     if "messages" not in context.gate.tables:
@@ -239,7 +234,7 @@ def _rows(
 
 
 def _stage_results(
-    stage: str, context: ScanContext, options: ScanOptions, chosen: frozenset[str], progress: Progress
+    stage: str, context: ScanContext, options: ScanOptions, chosen: frozenset[str], told: ScanProgress
 ) -> tuple[Result, ...]:
     ceded_codes = {code for damage in options.registry for code in damage.cedes_to}
     claims: dict[str, set[tuple[str, str]]] = {}
@@ -254,7 +249,7 @@ def _stage_results(
         if damage.deep and not context.deep and not {damage.slug, damage.code}.intersection(options.select):
             results.append(_result(damage, Status.SKIPPED, NEEDS_DEEP))
             continue
-        progress(f"check {asked_for.index(damage) + 1} of {len(asked_for)}: {damage.slug}")
+        told.check(asked_for.index(damage) + 1, len(asked_for), damage, context)
         asked = {damage.slug, damage.code}.intersection(options.select)
         # What is asked for by its own name is looked at as a whole.
         looked = replace(context, deep=True) if asked else context
@@ -351,7 +346,8 @@ def _file_results(
 ) -> tuple[Result, ...]:
     with apsw.Connection(":memory:") as connection:
         context = ScanContext(connection, _no_shape(), home, state, Gate(), options.now, options.deep)
-        results = _stage_results("file", context, options, chosen, _quiet)
+        told = ScanProgress(connection, _quiet, every_page=False)
+        results = _stage_results("file", context, options, chosen, told)
     connection.close()
     return results
 

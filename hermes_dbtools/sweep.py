@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from heapq import merge
 from itertools import groupby
@@ -45,6 +45,8 @@ class Sweep:
     calls: dict[Value, CallCounts] = field(default_factory=dict)
     pairing: Pairing = field(default_factory=Pairing)
     marked: dict[str, array[int]] = field(default_factory=dict)
+    tell: Callable[[str], None] = lambda _how_far: None
+    """Told how much of the messages has been read, in hundredths of their ids."""
 
     def run(self, context: ScanContext) -> Sweep:
         """Make the pass if it has not been made; every later call is free."""
@@ -56,9 +58,12 @@ class Sweep:
         self.marked = {name: array("q") for name in bits}
         by_bit = [(bit, self.marked[name]) for name, bit in bits.items()]
         pairing = self.pairing
+        place = _place(context, self.tell)
         for message_id, session, active, calls, result, marked in context.rows(
             "sweep", "suspects", bits, _columns(context)
         ):
+            if place is not None and message_id >= place.due:  # type: ignore[operator]
+                place.reached(message_id)  # type: ignore[arg-type]
             if marked:
                 for bit, ids in by_bit:
                     if marked & bit:  # type: ignore[operator]
@@ -103,6 +108,30 @@ class Sweep:
         if active:
             counts.active += read.count
             self.pairing.calls(session, message_id, read.calls)  # type: ignore[arg-type]
+
+
+@dataclass(slots=True)
+class _Place:
+    """How far the pass has come from the first to the last id. State: `due` is the id from which there is more to say."""
+
+    first: int
+    last: int
+    due: int
+    tell: Callable[[str], None]
+
+    def reached(self, message_id: int) -> None:
+        done, all_ = int(message_id) - self.first, self.last - self.first + 1
+        percent = 100 * done // all_
+        self.tell(f"reading messages: {percent} %")
+        self.due = self.first + all_ * (percent + 1) // 100 + 1
+
+
+def _place(context: ScanContext, tell: Callable[[str], None]) -> _Place | None:
+    """None where ids do not tell: they are no numbers, so they need not rise."""
+    for first, last in context.rows("sweep", "extent"):
+        if isinstance(first, int) and isinstance(last, int):
+            return _Place(first, last, first, tell)
+    return None
 
 
 def marks(context: ScanContext) -> Mapping[str, int]:

@@ -2,6 +2,11 @@
 -- holds one (format stops there, octet_length does not) is a suspect as it is. GLOB is fast where a pattern begins with a
 -- plain character, not with a set in brackets, and best where that is a rare one.
 
+-- name: extent
+-- needs: messages.id
+-- One row: the first and the last id, between which every other is.
+SELECT (SELECT min(id) FROM messages NOT INDEXED) AS first, (SELECT max(id) FROM messages NOT INDEXED) AS last;
+
 -- name: message
 -- needs: messages.active messages.media_content
 -- A message as every file has it: what a file's messages lack is NULL here, or what it would be.

@@ -17,11 +17,12 @@ from pathlib import Path
 
 import pytest
 
-from hermes_dbtools import make_fixture
+from hermes_dbtools import make_fixture, scan
 from hermes_dbtools.cli import progress
 from hermes_dbtools.cli.progress import Progress, duration, share_of
 from hermes_dbtools.pages_read import PagesRead
 from hermes_dbtools.runbook_text import for_terminal, without_comments
+from hermes_dbtools.scanning import ScanOptions
 from hermes_dbtools.terminal_text import coloured, fitted, plain_letter
 from tests.running import COMMAND, SECONDS, environment, tool
 
@@ -368,6 +369,28 @@ def test_the_share_that_a_word_tells(word: str, share: float | None) -> None:
 )
 def test_how_a_time_is_told(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+def test_a_scan_says_how_much_of_the_file_and_of_the_messages_it_has_read(tmp_path: Path) -> None:
+    path = make_fixture(tmp_path / "state.db", sessions=200, messages=20)
+    told: list[str] = []
+    scan((path,), progress=told.append)
+    for what, least in (("structure: ", 80), ("reading messages: ", 95)):
+        shares = [share for word in told if word.startswith(what) and (share := share_of(word)) is not None]
+        assert shares == sorted(shares)
+        assert len(set(shares)) > 5
+        assert least / 100 < shares[-1] < 1
+    begun = [word for word in told if word.startswith("check ")]
+    assert all(share_of(word) is None for word in begun), "a count of checks says nothing of time"
+    assert len(begun) > 60
+
+
+def test_a_scan_of_some_checks_promises_nothing_of_structure(tmp_path: Path) -> None:
+    path = make_fixture(tmp_path / "state.db")
+    told: list[str] = []
+    scan((path,), ScanOptions(select=("references",)), told.append)
+    assert "structure of messages" in told
+    assert all(share_of(word) is None for word in told)
 
 
 def test_pages_that_were_read_are_told_in_hundredths(tmp_path: Path) -> None:
