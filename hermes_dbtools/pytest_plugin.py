@@ -13,6 +13,8 @@ from typing import Literal, Protocol
 
 import pytest
 
+NAME = "state.db"
+
 FailOn = Literal["error", "warning", "note"]
 
 
@@ -24,7 +26,7 @@ class HermesStore(Protocol):
         shape: str = "22",
         damage: Mapping[str, int] | Sequence[str] = (),
         *,
-        name: str = "state.db",
+        name: str = NAME,
         seed: int = 0,
         sessions: int = 0,
         messages: int = 4,
@@ -32,8 +34,18 @@ class HermesStore(Protocol):
     ) -> Path:
         """Make a store of this shape with this damage in the test's `tmp_path`; see `hermes_dbtools.make_fixture`.
 
-        With `home`, `name` is that of a folder, and the path is that of the `state.db` in it.
+        With `home`, `name` is that of a folder, and the path is that of the `state.db` in it. Without a name, the first is
+        called so and each further one by a number more.
         """
+
+
+def _free(place: Path) -> Path:
+    """The place itself, or the first of state-2.db, state-3.db … that nothing has."""
+    tried, number = place, 1
+    while tried.exists():
+        number += 1
+        tried = place.with_stem(f"{place.stem}-{number}")
+    return tried
 
 
 @pytest.fixture
@@ -44,7 +56,7 @@ def hermes_store(tmp_path: Path) -> HermesStore:
         shape: str = "22",
         damage: Mapping[str, int] | Sequence[str] = (),
         *,
-        name: str = "state.db",
+        name: str = NAME,
         seed: int = 0,
         sessions: int = 0,
         messages: int = 4,
@@ -52,7 +64,7 @@ def hermes_store(tmp_path: Path) -> HermesStore:
     ) -> Path:
         from .fixtures.api import make_fixture
 
-        place = tmp_path / ("home" if home and name == "state.db" else name)
+        place = tmp_path / name if name != NAME else _free(tmp_path / ("home" if home else NAME))
         return make_fixture(
             place, shape=shape, damage=damage, seed=seed, sessions=sessions, messages=messages, home=home
         )
@@ -70,13 +82,15 @@ def assert_healthy_store(
     """Fail the test when the store at `path` (a `state.db` or a home) has damage; the failure reads as `scan` prints it.
 
     `ignore` are slugs, codes or families; `fail_on` is the lowest severity that fails. A check that could not look
-    fails, too: nothing is known then. Raises AssertionError, and `model.UsageError` for a word that no class has.
+    fails, too: nothing is known then. Raises AssertionError, and `model.UsageError` for a word that nothing has.
     """
     __tracebackhide__ = True
-    from .model import Severity
+    from .model import Severity, UsageError
     from .report import table
     from .scanning import ScanOptions, scan
 
+    if fail_on.upper() not in Severity.__members__:
+        raise UsageError(f"fail_on is error, warning or note, not {fail_on!r}")
     options = ScanOptions(ignore=tuple(ignore), deep=deep, fail_on=Severity[fail_on.upper()])
     report = scan((Path(path),), options)
     if report.exit_code:

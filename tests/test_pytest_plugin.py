@@ -49,6 +49,12 @@ ACCEPTED = """
             assert_healthy_store(hermes_store(damage=["split-wal"], name="split.db"), ignore=["split-wal"])
         with pytest.raises(model.UsageError):
             assert_healthy_store(path, ignore=["nonsense"])
+        with pytest.raises(model.UsageError, match="not 'loud'"):
+            assert_healthy_store(path, fail_on="loud")
+        further = [hermes_store() for _ in range(2)] + [hermes_store(home=True).parent for _ in range(2)]
+        assert [one.name for one in further] == ["state-2.db", "state-3.db", "home", "home-2"]
+        with pytest.raises(model.Refused):
+            hermes_store(name="state-2.db")
         with pytest.raises(model.UsageError, match="shape 11"):
             hermes_store("11", ["orphaned-usage"], name="old.db")
         assert path.parent == path.with_name("notes.db").parent
