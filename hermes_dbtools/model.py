@@ -16,6 +16,10 @@ Value = str | bytes | int | float | None
 """One SQLite value. TEXT that is not UTF-8 travels as its bytes (design rule: values cannot stop us)."""
 
 
+TO_SALVAGE = "hermes-dbtools salvage"
+"""The `next` of a finding that only a salvage gets around: as long as it is there, nothing of its file is planned."""
+
+
 class Severity(IntEnum):
     """How bad a finding is; the order is the order of `--fail-on`."""
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from .model import (
+    TO_SALVAGE,
     DatabaseReport,
     Extent,
     Finding,
@@ -165,6 +166,8 @@ def _whole_file_refusal(report: DatabaseReport) -> str:
     for result in report.results:
         if result.status is Status.DAMAGED and result.code in FIRST:
             return f"{result.slug} ({result.code}) comes first: no row of this file may be changed"
+        if any(finding.next == TO_SALVAGE for finding in result.findings):
+            return f"{result.slug} ({result.code}) cannot be mended in this file: salvage comes first"
     return ""
 
 

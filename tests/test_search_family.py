@@ -15,12 +15,15 @@ import pytest
 from hermes_dbtools import apply_plan, database, documents, make_plan, preflight, scan
 from hermes_dbtools.apply import ApplyOptions
 from hermes_dbtools.home import resolve
-from hermes_dbtools.model import DatabaseReport, Holder, Plan, Refused, Status
+from hermes_dbtools.model import DatabaseReport, Holder, Plan, Refused, Report, Status
 from hermes_dbtools.plan import PlanOptions, totals
+from hermes_dbtools.report.next_steps import plan_next, scan_next
+from hermes_dbtools.report.table import scan_text
 from hermes_dbtools.scanning import ScanOptions
 from hermes_dbtools.search_check import check
 from hermes_dbtools.search_definition import definitions
 from hermes_dbtools.shape import read_shape
+from tests.damage_bytes import flip
 from tests.shapes.engines import Step, run
 from tests.shapes.make import fill, fill_many, make
 
@@ -256,3 +259,37 @@ def test_a_report_says_of_each_index_what_it_is(tmp_path: Path) -> None:
     assert words.engine == apsw.sqlite_lib_version()
     assert (pieces.name, pieces.present, pieces.verdict) == (TRIGRAM, False, "degraded")
     assert found(look(home)) == {("HDB801", FTS)}
+
+
+def test_what_to_run_next_leads_to_a_repair_that_sees_the_damage(tmp_path: Path) -> None:
+    """What only a deep look finds, a repair of everything would not find again."""
+    home = damaged(tmp_path / "home", "UPDATE messages_fts SET content = 'said before' WHERE rowid = 4")
+    report = look(home, deep=True)
+    assert found(report) == {("HDB802", FTS)}
+    first, _runbook = scan_next(report, [r for r in report.results if r.counts])
+    assert f"repair {report.path} --select search-index-damage " in first
+
+
+def test_damage_that_no_repair_can_take_away_leads_to_salvage(whole: Path, tmp_path: Path) -> None:
+    page = pages(whole, "messages_fts_data")["messages_fts_data", "internal"][0]
+    home = spoilt(whole, tmp_path / "home", page, 3)
+    for place in range(PAGE):
+        if place != 3:
+            flip(home / "state.db", (page - 1) * PAGE + place)
+    with opened(home / "state.db") as connection:
+        connection.execute("INSERT INTO sessions (id, source, started_at) VALUES ('empty', 'cli', 1.0)")
+    report = look(home, "search", "structural-damage", "counters", "empty-sessions")
+    plan = make_plan(report, PlanOptions(allow_lossy=True))
+    assert plan.steps == ()
+    assert {skipped.code for skipped in plan.skipped} == {"HDB802", "HDB313"}
+    for lines in (scan_next(report, [r for r in report.results if r.counts]), plan_next(plan, report)):
+        assert f"hermes-dbtools salvage {report.path} NEW.db " in lines[0]
+
+
+def test_a_scan_says_without_verbose_which_index_is_not_well(tmp_path: Path) -> None:
+    healthy = damaged(tmp_path / "healthy", "SELECT 1")
+    assert "verdict" not in scan_text(Report((look(healthy),), 0))
+    gaps = damaged(tmp_path / "gaps", "DELETE FROM messages_fts WHERE rowid IN (2, 3, 7)")
+    text = scan_text(Report((look(gaps),), 1))
+    assert "31      28         stale\n" in text
+    assert "messages_fts: 3 rows missing, 0 left (ids 2 to 3, 7)\n" in text

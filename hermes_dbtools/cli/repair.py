@@ -100,7 +100,7 @@ def command(
     from .. import documents, repairing
     from ..apply import ApplyOptions
     from ..plan import totals
-    from ..report import table
+    from ..report import next_steps, table
     from ..targets import one_target
 
     _refuse_contradictions(ctx, apply_=apply_, rehearse=rehearse, plan_file=plan_file)
@@ -136,7 +136,7 @@ def command(
     if not apply_ or not prepared.plan.steps:
         write(document if as_json else text)
         if not as_json and not apply_:
-            hint(table.plan_next(prepared.plan, prepared.report, as_given(ctx, NOT_REPEATED)))
+            hint(next_steps.plan_next(prepared.plan, prepared.report, as_given(ctx, NOT_REPEATED)))
         repairing.refuse_nothing_to_do(prepared) if apply_ else None
         raise SystemExit(prepared.exit_code)
     if not yes:

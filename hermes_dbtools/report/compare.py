@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from tabulate import tabulate
 
+from ..model import Severity
 from ..shown import one_line, shell_word
 from ..sizes import counted, search_text, short, size_text
 
@@ -57,9 +58,8 @@ def compare_next(comparison: Comparison) -> list[str]:
         words = f"{shell_word(comparison.after.path)} {shell_word(comparison.before.path)}"
         return [f"hermes-dbtools compare {words}   AFTER has the older schema: the other way round?"]
     after = shell_word(comparison.after.path)
-    lines = [
-        f"hermes-dbtools runbook {new.slug}   what it means, step by step" for new in comparison.damage[:1]
-    ]
+    gravest = sorted(comparison.damage, key=lambda new: -Severity[new.severity.upper()])[:1]
+    lines = [f"hermes-dbtools runbook {new.slug}   what it means, step by step" for new in gravest]
     if comparison.damage:
         lines.insert(0, f"hermes-dbtools scan {after}   everything that is damaged now")
     return lines

@@ -27,11 +27,18 @@ from ..plan import FIRST, totals
 from ..shown import one_line, shell_word
 from ..sizes import answers_text, counted, moment_text, short, size_text
 from . import schema_words
+from .next_steps import holders_text, scan_next
 from .outcomes import accepted_text, blind_text, file_text, found_text, outcomes, summary
 from .search import search_lines, works_text
 
 PLAIN = "plain"
 ACCEPTED = "accepted"
+MEANINGS = 5
+"""Findings about the file itself that are told without --verbose."""
+
+TROUBLE = ("broken", "stale", "leftover")
+"""Verdicts on a search index for which the table of indexes is shown."""
+
 COUNTERS = "sqlite_sequence"
 """SQLite's own counters of ids: a repair only ever raises one, and an undo leaves it raised."""
 
@@ -58,7 +65,7 @@ def headline(database: DatabaseReport, *, several: bool = False) -> str:
     name = one_line(database.path if several else PurePath(database.path).name)
     parts = [name, file_text(database)]
     if database.holders:
-        parts.append(f"held by {_holders(database)}")
+        parts.append(f"held by {holders_text(database)}")
     if database.uninspected_processes:
         count = database.uninspected_processes
         parts.append(f"{counted(count, 'process', 'processes')} of other users not inspected")
@@ -95,20 +102,6 @@ def plan_text(
     if blind := blind_text(outcomes(database.results)):
         lines += ["", f"nothing is known of {blind}"]
     return "\n".join(lines) + "\n"
-
-
-def plan_next(plan: Plan, database: DatabaseReport, options: str = "") -> list[str]:
-    """What to run after a dry run; `options` are those it was made with, without which another plan would be applied."""
-    if database.shape is not None and not database.shape.known:
-        return ["   ".join(schema_words.UPDATE)]
-    if not plan.steps:
-        return (
-            []
-            if not plan.skipped
-            else [f"hermes-dbtools runbook {plan.skipped[0].slug}   what to do by hand, step by step"]
-        )
-    command = f"hermes-dbtools repair {shell_word(database.path)}{options} --apply"
-    return [f"stop {_holders(database)}, then  {command}"] if database.holders else [command]
 
 
 def receipt_text(receipt: Receipt) -> str:
@@ -224,8 +217,9 @@ def _database(database: DatabaseReport, *, verbose: bool, timings: bool, several
         ]
         headers = ["severity", "code", "damage", "found", "repair"]
         lines += [_indent(tabulate(rows, headers, tablefmt=PLAIN, disable_numparse=True)), ""]
-    if verbose:
-        lines += [*_findings(damaged), *search_lines(database.search)]
+    lines += _findings(damaged) if verbose else _meanings(damaged)
+    if verbose or any(state.verdict in TROUBLE for state in database.search):
+        lines += search_lines(database.search)
     if timings:
         lines += _timings(database)
     lines.append(summary(database.results))
@@ -233,8 +227,19 @@ def _database(database: DatabaseReport, *, verbose: bool, timings: bool, several
         lines.append(
             f"{live} live {'session is' if live == 1 else 'sessions are'} left alone by every repair"
         )
-    lines += _next(database, [result for result in damaged if result.counts])
+    lines += scan_next(database, [result for result in damaged if result.counts])
     return "\n".join(lines) + "\n"
+
+
+def _meanings(damaged: Iterable[Result]) -> list[str]:
+    """What damage of the file means for its rows: of a table that is damaged itself its indexes say nothing more."""
+    found = [finding for result in damaged if result.code in FIRST for finding in result.findings]
+    tables = {finding.table for finding in found if finding.evidence.get("canonical")}
+    told = [f for f in found if f.evidence.get("canonical") or f.table not in tables]
+    lines = [one_line(f"  {finding.message}") for finding in told[:MEANINGS]]
+    if len(told) > MEANINGS:
+        lines.append(f"  … and {len(told) - MEANINGS:,} more: --verbose")
+    return [*lines, ""] if lines else []
 
 
 def _findings(damaged: Iterable[Result]) -> list[str]:
@@ -257,28 +262,6 @@ def _timings(database: DatabaseReport) -> list[str]:
     rows = [["structure", f"{database.gate_seconds:.4f}"]]
     rows += [[result.slug, f"{result.seconds:.4f}"] for result in database.results if result.seconds]
     return [_indent(tabulate(rows, ["check", "seconds"], tablefmt=PLAIN, disable_numparse=True)), ""]
-
-
-def _holders(database: DatabaseReport) -> str:
-    return ", ".join(f"{one_line(holder.name)} (pid {holder.pid})" for holder in database.holders)
-
-
-def _next(database: DatabaseReport, damaged: Sequence[Result]) -> list[str]:
-    if not damaged:
-        return []
-    newer = database.shape is not None and not database.shape.known
-    commands = [(f"hermes-dbtools runbook {damaged[0].slug}", "what it means, step by step")]
-    first = any(result.code in FIRST for result in damaged)
-    if newer:
-        commands.insert(0, schema_words.UPDATE)
-    elif not first and any(result.answers != ("report",) for result in damaged):
-        repair = f"hermes-dbtools repair {shell_word(database.path)}"
-        commands.insert(0, (repair, "what would be changed (nothing is written)"))
-    width = max(len(command) for command, _what in commands)
-    return [
-        f"{'next:' if place == 0 else '':7}{command:{width}}   {what}"
-        for place, (command, what) in enumerate(commands)
-    ]
 
 
 def _those_of(result: Result, steps: Sequence[Step]) -> str:

@@ -34,7 +34,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from ...engine import versions
-from ...model import CouldNotLook, Finding, Safety, SearchWork, Severity
+from ...model import SELECTED, TO_SALVAGE, CouldNotLook, Finding, Safety, SearchWork, Severity
 from ...search_check import Checked, check
 from ...search_survey import Place
 from ...search_trial import problems_after
@@ -42,12 +42,16 @@ from .._declare import NeedsDeep, ScanContext, declare
 from . import _works
 from ._pending import waits
 
+_BY_SALVAGE = f": {TO_SALVAGE} makes a file without them"
+
 
 def _find(context: ScanContext) -> Iterable[Finding]:
     places = context.search.places(context)
     broken = [place for place in places if place.index is not None and _broken(place)]
     for place in broken:
-        yield _finding(context, place, _broken(place), Checked(""), pages=True)
+        left = _left_after_drop(context, place)
+        found = _finding(place, _broken(place), Checked(""), pages=True, refused=left)
+        yield msgspec.structs.replace(found, next=TO_SALVAGE) if left.endswith(_BY_SALVAGE) else found
     if not context.deep and context.trust_indexes:
         if not broken and any(place.index is not None for place in places):
             raise NeedsDeep
@@ -65,8 +69,8 @@ def _compared(context: ScanContext, places: Iterable[Place]) -> Iterator[Finding
             checked = check(context.connection, place.index)
             if checked.problem:
                 context.search.damaged[place.name] = checked.problem
-                found = _finding(context, place, checked.problem, checked, pages=False)
-                yield msgspec.structs.replace(found, next=f"hermes-dbtools repair --select {DAMAGE.slug}")
+                found = _finding(place, checked.problem, checked, pages=False)
+                yield msgspec.structs.replace(found, next=f"{SELECTED} {DAMAGE.slug}")
 
 
 def _broken(place: Place) -> str:
@@ -86,7 +90,7 @@ def _to_be_compared(context: ScanContext, place: Place) -> bool:
     return not content.missing and not content.left
 
 
-def _finding(context: ScanContext, place: Place, problem: str, checked: Checked, *, pages: bool) -> Finding:
+def _finding(place: Place, problem: str, checked: Checked, *, pages: bool, refused: str = "") -> Finding:
     return DAMAGE.finding(
         table=place.name,
         key=place.name,
@@ -111,13 +115,13 @@ def _finding(context: ScanContext, place: Place, problem: str, checked: Checked,
                 title=f"drop {place.name} and make it anew from the messages",
                 works=(SearchWork(place.name, "remake"),),
                 places=(place,),
-                refused=_not_freed(context, place) if pages else "",
+                refused=refused,
             ),
         ),
     )
 
 
-def _not_freed(context: ScanContext, place: Place) -> str:
+def _left_after_drop(context: ScanContext, place: Place) -> str:
     """Why dropping the index would not leave a sound file, or ''; other damaged indexes go with it in the trial.
 
     Inside `apply` the drop itself follows, and its backup was tried. While a table is damaged, nothing is planned at all.
@@ -133,7 +137,7 @@ def _not_freed(context: ScanContext, place: Place) -> str:
         return str(error)
     if not problems:
         return ""
-    return f"its pages cannot be freed in place ({problems[0].splitlines()[0]}): hermes-dbtools salvage makes a file without them"
+    return f"its pages cannot be freed in place ({problems[0].splitlines()[0]}){_BY_SALVAGE}"
 
 
 DAMAGE = declare(
