@@ -133,7 +133,7 @@ def test_a_file_is_never_overwritten_unasked_and_never_half_written(
 
     monkeypatch.setattr(exporting, "pieces", break_off)
     before = target.read_bytes()
-    with pytest.raises(UsageError, match="No space left"):
+    with pytest.raises(UsageError, match="no space left"):
         exported(home, target, ROOT, force=True)
     assert target.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "out.jsonl"]

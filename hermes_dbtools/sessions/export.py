@@ -18,11 +18,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from .. import repairing
+from .. import partials, repairing
 from ..apply import ApplyOptions, apply_plan
 from ..damage._declare import Planner, ScanContext
 from ..home import Home
 from ..model import Finding, Receipt, Refused, RolledBack, UsageError
+from ..private_files import reason
 from ..shown import shown
 from . import deleting, looking
 from ._operation import Operation
@@ -74,17 +75,18 @@ def export(home: Home, words: Iterable[str], output: str, options: ExportOptions
         return done
     target = Path(output)
     _refuse_target(home, target, force=options.force)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    with _private(partial) as file:
-        try:
+    partial = partials.partial_of(target)
+    try:
+        partials.remove_abandoned(target)
+        with _private(partial) as file:
             done = look(home, options.now, lambda context: _write(context, wanted, output, options, file))
             file.flush()
             os.fsync(file.fileno())
             _into_place(partial, target, force=options.force)
-        except OSError as error:
-            raise UsageError(f"{shown(target)}: {error.strerror or error}") from None
-        finally:
-            partial.unlink(missing_ok=True)
+    except OSError as error:  # also of the close, which writes what a failed write has left
+        raise UsageError(f"{shown(target)}: {reason(error)}") from None
+    finally:
+        partial.unlink(missing_ok=True)
     return done
 
 
@@ -200,7 +202,7 @@ def _private(path: Path) -> Iterator[BinaryIO]:
     try:
         handle = os.open(path, flags, 0o600)
     except OSError as error:
-        raise UsageError(f"{shown(path.parent)}: {error.strerror}") from None
+        raise UsageError(f"{shown(path.parent)}: {reason(error)}") from None
     with os.fdopen(handle, "w+b") as file:
         yield file
 
