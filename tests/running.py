@@ -38,12 +38,8 @@ class Ran:
 
 
 def environment(**changes: str | None) -> dict[str, str]:
-    """This process's environment without what names a home; a change of None takes a name out.
-
-    Bytecode is kept, whatever was asked of this process: without it every start compiles the whole tool.
-    """
+    """This process's environment without what names a home; a change of None takes a name out."""
     names = {name: value for name, value in os.environ.items() if not name.startswith("HERMES_")}
-    names.pop("PYTHONDONTWRITEBYTECODE", None)
     names["PYTHONPATH"] = str(CHECKOUT)
     for name, value in changes.items():
         names.pop(name, None)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -25,9 +23,9 @@ from tests.repairs import (
     state,
     take_back,
 )
+from tests.running import Ran, tool_here
 from tests.shapes.make import execute, fill, fill_many, make
 
-CHECKOUT = Path(__file__).resolve().parent.parent
 DEAD, LIVING, EACH = 1_400, 90, 26
 SCREEN = 24
 
@@ -50,22 +48,21 @@ def large(mostly_orphaned: Path, tmp_path: Path) -> Home:
     return resolve(tmp_path / "home")
 
 
-def command(home: Home, *words: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "hermes_dbtools", words[0], str(home.root), *words[1:]]
-    return subprocess.run(line, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+def command(home: Home, *words: str) -> Ran:
+    return tool_here(words[0], home.root, *words[1:])
 
 
 def test_the_dry_run_fits_a_screen_and_adopts(large: Home) -> None:
     before = bytes_of(large.database)
     done = command(large, "repair")
-    shown = (done.stdout + done.stderr).splitlines()
-    assert done.returncode == 1
-    assert len(shown) <= SCREEN, done.stdout
+    shown = (done.out + done.err).splitlines()
+    assert done.code == 1
+    assert len(shown) <= SCREEN, done.out
     assert max(map(len, shown)) <= 200
     (line,) = [line for line in shown if line.strip().startswith("orphaned-messages")]
     assert "adopt 1,400 missing sessions" in line
     assert "+1,400 sessions" in line
-    assert any("36,400 messages" in line and "MB" in line for line in shown), done.stdout
+    assert any("36,400 messages" in line and "MB" in line for line in shown), done.out
     assert bytes_of(large.database) == before
 
 
@@ -88,24 +85,24 @@ def test_each_leave_that_a_purge_lacks_is_named_and_nothing_is_removed(
 ) -> None:
     ((messages,),) = execute(large.database, "SELECT count(*) FROM messages")
     done = command(large, "repair", *words, "--apply", "--yes")
-    assert named in done.stdout + done.stderr
+    assert named in done.out + done.err
     assert execute(large.database, "SELECT count(*) FROM messages") == [(messages,)]
-    assert len(done.stdout.splitlines()) <= SCREEN
+    assert len(done.out.splitlines()) <= SCREEN
 
 
 def test_a_purge_of_nearly_everything_comes_back(large: Home, tmp_path: Path) -> None:
     before = digests(large.database), broken_keys(large.database)
     words = (*PURGE, "--allow-lossy", "--max-rows", "100000")
     dry = command(large, "repair", *words)
-    assert "36,400 rows removed" in dry.stdout
-    assert "MB" in dry.stdout
-    assert len((dry.stdout + dry.stderr).splitlines()) <= SCREEN
+    assert "36,400 rows removed" in dry.out
+    assert "MB" in dry.out
+    assert len((dry.out + dry.err).splitlines()) <= SCREEN
     done = command(large, "repair", *words, "--apply", "--yes")
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.code == 0, done.out + done.err
     assert execute(large.database, "SELECT count(*) FROM messages") == [(LIVING * EACH + 31,)]
     search_is_sound(large.database, tmp_path / "checks")
     undone = command(large, "undo", "--apply", "--yes")
-    assert undone.returncode == 0, undone.stderr
+    assert undone.code == 0, undone.err
     assert (digests(large.database), broken_keys(large.database)) == before
     search_is_sound(large.database, tmp_path / "checks")
 
@@ -113,7 +110,7 @@ def test_a_purge_of_nearly_everything_comes_back(large: Home, tmp_path: Path) ->
 def test_an_adoption_of_everything_comes_back(large: Home, tmp_path: Path) -> None:
     before = digests(large.database)
     done = command(large, "repair", "--apply", "--yes")
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.code == 0, done.out + done.err
     assert execute(large.database, "PRAGMA foreign_key_check") == []
     search_is_sound(large.database, tmp_path / "checks")
     take_back(large)
@@ -211,7 +208,7 @@ def test_nothing_is_purged_while_sessions_is_empty(tmp_path: Path) -> None:
         "--apply",
         "--yes",
     )
-    assert "sessions is empty" in done.stdout
+    assert "sessions is empty" in done.out
     assert state(home.database) == before
 
 
@@ -226,8 +223,8 @@ def test_nothing_is_purged_while_sessions_is_damaged(backup: bool, tmp_path: Pat
     plan = purge_of(home, max_rows=1000)
     assert plan.steps == ()
     done = command(home, "repair", *PURGE, "--allow-lossy", "--max-rows", "1000", "--apply", "--yes")
-    assert "HDB002" in done.stdout + done.stderr
-    _found, _next, commands = command(home, "scan").stdout.partition("next:")
+    assert "HDB002" in done.out + done.err
+    _found, _next, commands = command(home, "scan").out.partition("next:")
     assert [line.split()[:3] for line in commands.splitlines()] == [
         ["hermes-dbtools", "runbook", "structural-damage"]
     ]
