@@ -226,7 +226,8 @@ def test_nothing_is_purged_while_sessions_is_damaged(backup: bool, tmp_path: Pat
     assert "HDB002" in done.out + done.err
     _found, _next, commands = command(home, "scan").out.partition("next:")
     assert [line.split()[:3] for line in commands.splitlines()] == [
-        ["hermes-dbtools", "runbook", "structural-damage"]
+        ["hermes-dbtools", "salvage", str(home.database)],
+        ["hermes-dbtools", "runbook", "structural-damage"],
     ]
     with pytest.raises(Refused, match="structurally damaged"):
         repair(home, before_damage, backup=backup)
