@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 
 import apsw
 
 CACHE_MISS = apsw.SQLITE_DBSTATUS_CACHE_MISS
 
+BETWEEN_LOOKS = 1_000
+"""Steps of SQLite's machine between two looks; between two statements alone Python would not even see Ctrl-C."""
+
 
 class PagesRead:
-    """A progress handler of connections that are to read every page about `passes` times.
+    """A progress handler of connections that are to read so many pages, or every page about `passes` times.
 
     It says `what` with a percentage, and in brackets `now`, what is being read; only when that has changed. The percentage
     stays below 100, for how many pages are read again is not known.
@@ -22,19 +26,22 @@ class PagesRead:
         what: str,
         progress: Callable[[str], None],
         passes: int = 1,
+        pages: int | None = None,
     ) -> None:
         """Count from what was read up to now. Raises apsw.Error where the size of a file cannot be asked."""
         self._connections = connections
         self._what = what
         self._progress = progress
-        self._before = self._fetched()
-        self._pages = passes * sum(_page_count(connection) for connection in connections)
+        self._before = fetched(connections)
+        if pages is None:
+            pages = passes * sum(_page_count(connection) for connection in connections)
+        self._pages = pages
         self._now = ""
         self._said = (-1, "")
 
     def __call__(self) -> bool:
         """Say how far it has come; a handler's answer to whether the statement is to be stopped."""
-        done = min(99, 100 * (self._fetched() - self._before) // max(1, self._pages))
+        done = min(99, 100 * (fetched(self._connections) - self._before) // max(1, self._pages))
         if (done, self._now) != self._said:
             self._said = (done, self._now)
             self._progress(f"{self._what}: {done} %" + (f" ({self._now})" if self._now else ""))
@@ -45,8 +52,34 @@ class PagesRead:
         self._now = now
         self()
 
-    def _fetched(self) -> int:
-        return sum(connection.status(CACHE_MISS)[0] for connection in self._connections)
+
+@contextlib.contextmanager
+def told(
+    connections: Sequence[apsw.Connection],
+    what: str,
+    progress: Callable[[str], None],
+    pages: int | None = None,
+) -> Iterator[PagesRead]:
+    """Tell how much of what is read in this block is done; of every page, or of so many."""
+    watching = PagesRead(connections, what, progress, pages=pages)
+    for connection in connections:
+        connection.set_progress_handler(watching, BETWEEN_LOOKS)
+    watching()
+    try:
+        yield watching
+    finally:
+        for connection in connections:
+            connection.set_progress_handler(go_on, BETWEEN_LOOKS)
+
+
+def go_on() -> bool:
+    """A handler that stops nothing and tells nothing."""
+    return False
+
+
+def fetched(connections: Sequence[apsw.Connection]) -> int:
+    """The pages that these connections have fetched up to now, one that was fetched twice counted twice."""
+    return sum(connection.status(CACHE_MISS)[0] for connection in connections)
 
 
 def _page_count(connection: apsw.Connection) -> int:

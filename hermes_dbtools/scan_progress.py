@@ -12,10 +12,7 @@ from collections.abc import Callable
 import apsw
 
 from .damage._declare import Damage, ScanContext
-from .pages_read import PagesRead
-
-BETWEEN_LOOKS = 1_000
-"""Steps of SQLite's machine after which Python may look for a signal; a check of structure counts pages as steps."""
+from .pages_read import BETWEEN_LOOKS, PagesRead, go_on
 
 PASSES = 2
 SEARCH = "search"
@@ -32,7 +29,7 @@ class ScanProgress:
         self._connection = connection
         self._progress = progress
         self._pages: PagesRead | None = None
-        self._watch(_go_on)
+        self._watch(go_on)
         with contextlib.suppress(apsw.Error):  # of a damaged file; the checks say so
             if every_page:
                 self._pages = PagesRead((connection,), "structure", progress, PASSES)
@@ -51,7 +48,7 @@ class ScanProgress:
             self._watch(self._pages)
             self._pages.reading("search indexes")
         else:
-            self._watch(_go_on)
+            self._watch(go_on)
             # A count of checks tells nothing of time: one of them reads all messages, most of them a page or two.
             self._progress(f"check {place}/{count}: {damage.slug}")
 
@@ -65,7 +62,3 @@ class ScanProgress:
 
     def _watch(self, handler: Callable[[], bool]) -> None:
         self._connection.set_progress_handler(handler, BETWEEN_LOOKS)
-
-
-def _go_on() -> bool:
-    return False

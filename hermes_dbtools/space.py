@@ -14,6 +14,7 @@ import apsw
 from . import database
 from .home import Home
 from .model import CouldNotLook
+from .pages_read import told
 from .shape import Shape, read_shape
 from .shown import shown
 from .sizes import path_text
@@ -71,10 +72,11 @@ def _inside(reading: database.Reading, top: int, progress: Progress) -> _Inside:
     database.look_at_rows(reading)
     try:
         shape = read_shape(reading.connection)
-        progress("pages")
-        file = file_space(reading.connection, shape)
-        progress("rows")
-        rows = row_space(reading.connection, shape, top)
+        with told((reading.connection,), "pages", progress):
+            file = file_space(reading.connection, shape)
+        tables = sum(tree.pages for tree in file.trees if tree.kind == "table")
+        with told((reading.connection,), "rows", progress, tables):
+            rows = row_space(reading.connection, shape, top)
     except CouldNotLook as error:
         raise CouldNotLook(f"{shown(path)}: {error}; name a state.db or a Hermes home") from None
     except (apsw.Error, UnicodeDecodeError) as error:

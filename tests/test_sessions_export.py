@@ -139,6 +139,15 @@ def test_a_file_is_never_overwritten_unasked_and_never_half_written(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "out.jsonl"]
 
 
+def test_it_says_how_many_messages_it_has_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = new_home(tmp_path / "home", "22")
+    monkeypatch.setattr(exporting, "BLOCK", 100)
+    told: list[str] = []
+    done = export(home, (CHAT,), str(tmp_path / "out.jsonl"), ExportOptions(now=NOW), told.append)
+    assert told[-1] == f"messages: {done.messages} of {done.messages}"
+    assert len(told) > done.messages / 2
+
+
 def test_stdout_takes_an_export_too(tmp_path: Path) -> None:
     home = new_home(tmp_path / "home", "22")
     told = tool_here("sessions", "export", ROOT, "-o", "-", "--home", home.root)

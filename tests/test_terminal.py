@@ -6,6 +6,7 @@ import fcntl
 import os
 import pty
 import re
+import shutil
 import struct
 import subprocess
 import termios
@@ -20,9 +21,12 @@ import pytest
 from hermes_dbtools import make_fixture, scan
 from hermes_dbtools.cli import progress
 from hermes_dbtools.cli.progress import Progress, duration, share_of
+from hermes_dbtools.comparing.compare import CompareOptions, compare
+from hermes_dbtools.home import resolve
 from hermes_dbtools.pages_read import PagesRead
 from hermes_dbtools.runbook_text import for_terminal, without_comments
 from hermes_dbtools.scanning import ScanOptions
+from hermes_dbtools.space import SpaceOptions, space
 from hermes_dbtools.terminal_text import coloured, fitted, plain_letter
 from tests.running import COMMAND, SECONDS, environment, tool
 
@@ -384,6 +388,24 @@ def test_a_scan_says_how_much_of_the_file_and_of_the_messages_it_has_read(tmp_pa
     begun = [word for word in told if word.startswith("check ")]
     assert all(share_of(word) is None for word in begun), "a count of checks says nothing of time"
     assert len(begun) > 60
+
+
+def test_space_and_compare_say_how_much_of_what_they_read_is_done(tmp_path: Path) -> None:
+    path = make_fixture(tmp_path / "state.db", sessions=300, messages=50)
+    other = tmp_path / "other.db"
+    shutil.copyfile(path, other)
+    told: list[str] = []
+    space(resolve(path), SpaceOptions(repairs=False), told.append)
+    pages = [share_of(word) for word in told if word.startswith("pages: ")]
+    rows = [share_of(word) for word in told if word.startswith("rows: ")]
+    told.clear()
+    compare(resolve(path), resolve(other), CompareOptions(damage=False), told.append)
+    both = [share_of(word) for word in told if word.startswith("rows: ")]
+    for shares in (pages, rows, both):
+        rising = [share for share in shares if share is not None]
+        assert rising == sorted(rising)
+        assert len(set(rising)) > 5
+        assert 0.5 < rising[-1] < 1
 
 
 def test_a_scan_of_some_checks_promises_nothing_of_structure(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import apsw
 from .. import database, queries
 from ..home import Home
 from ..model import CouldNotLook, Severity
+from ..pages_read import fetched, told
 from ..shape import Shape, read_shape
 from ..shown import shown
 from ..sizes import path_text
@@ -85,19 +86,22 @@ def _look(earlier: database.Reading, later: database.Reading, progress: Progress
     before, after = _opened(earlier), _opened(later)
     first, last = (earlier.connection, before), (later.connection, after)
     upgrade = Upgrade(before, after, later.connection)
+    both = (earlier.connection, later.connection)
+    unread = fetched(both)
     damaged = {
         **dict.fromkeys(_damaged(first, progress), "before"),
         **dict.fromkeys(_damaged(last, progress), "after"),
     }
     tables = []
-    names = sorted({*before.canonical_tables, *after.canonical_tables})
-    for number, name in enumerate(names):
-        progress(f"tables: {number} of {len(names)} ({name})")
-        if name in damaged:
-            reason = f"its pages are damaged {damaged[name]} (HDB002)"
-            tables.append(TableComparison(name, "could-not-look", reason))
-        else:
-            tables.append(compare_table(first, last, upgrade, name))
+    # A check of structure reads the pages of a table twice, a comparison once.
+    with told(both, "rows", progress, (fetched(both) - unread) // 2) as reading:
+        for name in sorted({*before.canonical_tables, *after.canonical_tables}):
+            reading.reading(name)
+            if name in damaged:
+                reason = f"its pages are damaged {damaged[name]} (HDB002)"
+                tables.append(TableComparison(name, "could-not-look", reason))
+            else:
+                tables.append(compare_table(first, last, upgrade, name))
     blind = [f"{table.table}: {table.reason}" for table in tables if table.status == "could-not-look"]
     progress("the lists of sessions")
     count = 0

@@ -13,7 +13,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -27,7 +27,7 @@ from ..private_files import reason
 from ..shown import shown
 from . import deleting, looking
 from ._operation import Operation
-from .export_form import Format, ordered, pieces
+from .export_form import Format, message_total, ordered, pieces
 from .reading import look, named
 from .targets import read_lineages
 
@@ -35,6 +35,8 @@ BLOCK = 1 << 20
 """Bytes written or compared at once."""
 
 STDOUT = "-"
+
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +60,26 @@ class ExportOptions:
     now: float = field(default_factory=time.time)
 
 
-def export(home: Home, words: Iterable[str], output: str, options: ExportOptions | None = None) -> Exported:
+def export(
+    home: Home,
+    words: Iterable[str],
+    output: str,
+    options: ExportOptions | None = None,
+    progress: Progress = lambda _how_far: None,
+) -> Exported:
     """Write the lineages of the sessions that words mean into a file, or to stdout for `-`.
 
     Raises UsageError for a word that means no session and for a file that may not be written, CouldNotLook.
     """
     options = options or ExportOptions()
     wanted = tuple(dict.fromkeys(words))
+
+    def write(context: ScanContext, file: BinaryIO) -> Exported:
+        return _write(context, wanted, output, options, file, progress)
+
     if output == STDOUT:
         with tempfile.TemporaryFile() as scratch:
-            done = look(home, options.now, lambda context: _write(context, wanted, output, options, scratch))
+            done = look(home, options.now, lambda context: write(context, scratch))
             scratch.seek(0)
             if sys.stdout is not None:
                 shutil.copyfileobj(scratch, sys.stdout.buffer, BLOCK)
@@ -79,7 +91,7 @@ def export(home: Home, words: Iterable[str], output: str, options: ExportOptions
     try:
         partials.remove_abandoned(target)
         with _private(partial) as file:
-            done = look(home, options.now, lambda context: _write(context, wanted, output, options, file))
+            done = look(home, options.now, lambda context: write(context, file))
             file.flush()
             os.fsync(file.fileno())
             _into_place(partial, target, force=options.force)
@@ -157,7 +169,12 @@ def _differs(done: Exported, how: str) -> str:
 
 
 def _write(
-    context: ScanContext, words: tuple[str, ...], output: str, options: ExportOptions, file: BinaryIO
+    context: ScanContext,
+    words: tuple[str, ...],
+    output: str,
+    options: ExportOptions,
+    file: BinaryIO,
+    progress: Progress,
 ) -> Exported:
     """Write from the beginning: the store may have moved under an earlier attempt."""
     file.seek(0)
@@ -171,6 +188,7 @@ def _write(
         )
     sessions = ordered(context, sorted(str(one) for one in going))
     messages = size = 0
+    total = message_total(context, sessions)
     waiting = bytearray()
     for piece, message in pieces(context, sessions, options.form):
         waiting += piece
@@ -179,6 +197,7 @@ def _write(
         if len(waiting) >= BLOCK:
             file.write(waiting)
             waiting.clear()
+            progress(f"messages: {messages:,} of {total:,}")
     file.write(waiting)
     return Exported(output, options.form, asked, sessions, messages, size)
 

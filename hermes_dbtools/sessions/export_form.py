@@ -45,6 +45,11 @@ def ordered(context: ScanContext, ids: Iterable[str]) -> tuple[str, ...]:
     return tuple(str(text(row[0])) for row in rows)
 
 
+def message_total(context: ScanContext, ids: Iterable[str]) -> int:
+    """How many messages these sessions have."""
+    return sum(whole(row[0]) for row in context.rows(FILE, "message-total", {"ids": json.dumps(list(ids))}))
+
+
 def pieces(context: ScanContext, ids: Iterable[str], form: Format) -> Iterator[tuple[bytes, bool]]:
     """The bytes of an export in order, each piece with whether it is a message."""
     sessions = ordered(context, ids)

@@ -8,6 +8,10 @@ SELECT {values} FROM sessions WHERE id = CAST(:id AS TEXT);
 -- The id of every message of one session, in order. Sorting whole rows would hold them all.
 SELECT m.id FROM messages AS m WHERE m.session_id = CAST(:id AS TEXT) ORDER BY m.id;
 
+-- name: message-total
+-- One row: the messages of a list of sessions.
+SELECT count(*) FROM json_each(:ids) AS i INNER JOIN messages AS m ON m.session_id = i.value;
+
 -- name: messages
 -- The messages of a list of ids, in its order.
 SELECT {values} FROM carray(:ids) AS i CROSS JOIN messages AS m ON m.id = i.value;
