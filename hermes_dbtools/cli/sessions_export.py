@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .options import epilog, needs_yes, say, writable, write
+from .options import Progress, epilog, needs_yes, say, writable, write
 
 CODES = {
     0: "exported, and deleted where that was asked",
@@ -55,7 +55,8 @@ def command(
     needs_yes(delete_after_verified and not yes)
     where = one_target(None, home)
     chosen = next(one for one in FORMATS if one == form)
-    done = export.export(where, ids, output, export.ExportOptions(form=chosen, force=force))
+    with Progress() as progress:
+        done = export.export(where, ids, output, export.ExportOptions(form=chosen, force=force), progress)
     say(session_list.exported_text(done))
     if not delete_after_verified:
         return
