@@ -15,7 +15,7 @@ from .fixtures.shapes import empty_steps, script
 from .fixtures.steps import Step
 from .fixtures.steps import run as run_steps
 from .model import CouldNotLook
-from .report import table
+from .report import plans, receipts, scans
 from .scanning import ScanOptions, scan
 from .undoing import undo
 
@@ -52,25 +52,25 @@ def _show(write: Callable[[str], None], home: homes.Home, folder: Path) -> None:
     write(f"A home was made in {folder} and damaged. What an operator would do now:\n")
     command(f"scan {database}")
     before = scan((database,))
-    write(table.scan_text(before))
+    write(scans.scan_text(before))
     command(f"repair {database}")
     request = repairing.Request(home)
     prepared = repairing.prepare(request, quiet)
-    write(table.plan_text(prepared.plan, prepared.report, seconds=prepared.lock_seconds))
+    write(plans.plan_text(prepared.plan, prepared.report, seconds=prepared.lock_seconds))
     command(f"repair {database} --apply --allow-lossy --yes")
     request = repairing.Request(home, allow_lossy=True)
     done = repairing.carry_out(request, repairing.prepare(request, quiet), ApplyOptions(), quiet)
     if done.receipt is None:
         raise CouldNotLook("the demo found nothing to repair; please report this")
-    write(table.receipt_text(done.receipt))
+    write(receipts.receipt_text(done.receipt))
     command(f"scan {database}")
     after = scan((database,))
-    write(table.scan_text(after))
+    write(scans.scan_text(after))
     command(f"undo {database} --apply --yes")
-    write(table.undo_text(undo(home, done.receipt), done=True))
+    write(receipts.undo_text(undo(home, done.receipt), done=True))
     command(f"scan {database}")
     again = scan((database,), ScanOptions())
-    write(table.scan_text(again))
+    write(scans.scan_text(again))
     found = [
         [(r.code, r.count) for r in report.databases[0].results if r.count] for report in (before, again)
     ]

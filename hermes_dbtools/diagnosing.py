@@ -13,7 +13,7 @@ from . import baseline, catalogue, documents, engine, parallel
 from .damage import REGISTRY
 from .model import Report, UsageError
 from .replacing import replace_content
-from .report import table
+from .report import scans
 from .report.formats import RENDERERS
 from .report.setting import Setting
 from .scanning import ScanOptions, exit_code
@@ -56,7 +56,7 @@ def diagnose(request: Request, progress: Callable[[str], None]) -> Report:
 def rendered(report: Report, request: Request, format_: str, *, verbose: bool, timings: bool) -> bytes:
     """The report in a format; names are relative to the folder it was asked for in."""
     if format_ == "table":
-        return table.scan_text(report, verbose=verbose, timings=timings).encode("utf-8", "backslashreplace")
+        return scans.scan_text(report, verbose=verbose, timings=timings).encode("utf-8", "backslashreplace")
     document = documents.report_document(report, engine.versions(), timings=timings)
     if format_ == "json":
         return documents.encode(document)

@@ -86,7 +86,7 @@ def assert_healthy_store(
     """
     __tracebackhide__ = True
     from .model import Severity, UsageError
-    from .report import table
+    from .report import scans
     from .scanning import ScanOptions, scan
 
     if fail_on.upper() not in Severity.__members__:
@@ -94,4 +94,4 @@ def assert_healthy_store(
     options = ScanOptions(ignore=tuple(ignore), deep=deep, fail_on=Severity[fail_on.upper()])
     report = scan((Path(path),), options)
     if report.exit_code:
-        raise AssertionError(f"the store is not healthy\n\n{table.scan_text(report, verbose=True)}")
+        raise AssertionError(f"the store is not healthy\n\n{scans.scan_text(report, verbose=True)}")

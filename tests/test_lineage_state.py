@@ -19,7 +19,7 @@ from hermes_dbtools.damage.lineage import (
     placeholder_sessions,
 )
 from hermes_dbtools.plan import PlanOptions, make_plan
-from hermes_dbtools.report.table import plan_text
+from hermes_dbtools.report.plans import plan_text
 from tests.looking import brief, findings
 from tests.repairs import look, new_home
 from tests.running import tool_here

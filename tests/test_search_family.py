@@ -18,7 +18,7 @@ from hermes_dbtools.home import resolve
 from hermes_dbtools.model import DatabaseReport, Holder, Plan, Refused, Report, Status
 from hermes_dbtools.plan import PlanOptions, totals
 from hermes_dbtools.report.next_steps import plan_next, scan_next
-from hermes_dbtools.report.table import scan_text
+from hermes_dbtools.report.scans import scan_text
 from hermes_dbtools.scanning import ScanOptions
 from hermes_dbtools.search_check import check
 from hermes_dbtools.search_definition import definitions

@@ -15,7 +15,7 @@ def command(database: str | None, home: str | None, format_: str) -> None:
     """List what was applied to a database, and what became of it."""
     from .. import documents, receipts
     from ..model import CouldNotLook
-    from ..report import table
+    from ..report.receipts import history_text
     from ..sizes import path_text
     from ..targets import one_target
     from ..undoing import history
@@ -34,6 +34,6 @@ def command(database: str | None, home: str | None, format_: str) -> None:
     if format_ == "json":
         write(documents.encode(documents.history_document(path_text(where.database), found)))
     else:
-        write(table.history_text(found))
+        write(history_text(found))
     if unproven is not None:
         raise unproven

@@ -97,10 +97,9 @@ def command(
 
     All of it in one transaction or nothing, with a verified backup and an undo file.
     """
-    from .. import documents, repairing
+    from .. import repairing
     from ..apply import ApplyOptions
-    from ..plan import totals
-    from ..report import next_steps, table
+    from ..report import next_steps, plans
     from ..targets import one_target
 
     _refuse_contradictions(ctx, apply_=apply_, rehearse=rehearse, plan_file=plan_file)
@@ -122,29 +121,39 @@ def command(
     with Progress() as progress:
         prepared = repairing.prepare(request, progress)
         rehearsed = repairing.rehearse(request, prepared, options) if rehearse else None
-    document = documents.encode(documents.plan_document(prepared.plan, totals(prepared.plan)))
-    text = table.plan_text(
+    if save_plan is not None:
+        write(_document(prepared), save_plan)
+    as_json = format_ == "json"
+    text = plans.plan_text(
         prepared.plan, prepared.report, seconds=prepared.lock_seconds, verbose=verbose, dry=not apply_
     )
-    as_json = format_ == "json"
-    if save_plan is not None:
-        write(document, save_plan)
+    if apply_ and prepared.plan.steps:
+        if not yes:
+            _ask(prepared, text, as_json=as_json)
+        raise SystemExit(_carry_out(request, prepared, replace(options, now=time.time()), as_json=as_json))
+    write(_document(prepared) if as_json else text)
     if rehearsed is not None:
-        write(document if as_json else text)
-        (say if as_json else write)(table.rehearsal_text(rehearsed))
-        raise SystemExit(prepared.exit_code)
-    if not apply_ or not prepared.plan.steps:
-        write(document if as_json else text)
-        if not as_json and not apply_:
-            hint(next_steps.plan_next(prepared.plan, prepared.report, as_given(ctx, NOT_REPEATED)))
-        repairing.refuse_nothing_to_do(prepared) if apply_ else None
-        raise SystemExit(prepared.exit_code)
-    if not yes:
-        from ..sizes import counted
+        (say if as_json else write)(plans.rehearsal_text(rehearsed))
+    elif apply_:
+        repairing.refuse_nothing_to_do(prepared)
+    elif not as_json:
+        hint(next_steps.plan_next(prepared.plan, prepared.report, as_given(ctx, NOT_REPEATED)))
+    raise SystemExit(prepared.exit_code)
 
-        (say if as_json else write)(text)
-        click.confirm(f"apply {counted(len(prepared.plan.steps), 'step')}?", abort=True, err=True)
-    raise SystemExit(_carry_out(request, prepared, replace(options, now=time.time()), as_json=as_json))
+
+def _document(prepared: Prepared) -> bytes:
+    from .. import documents
+    from ..plan import totals
+
+    return documents.encode(documents.plan_document(prepared.plan, totals(prepared.plan)))
+
+
+def _ask(prepared: Prepared, text: str, *, as_json: bool) -> None:
+    """Show the plan and ask whether it is to be applied. Raises Abort where it is not."""
+    from ..sizes import counted
+
+    (say if as_json else write)(text)
+    click.confirm(f"apply {counted(len(prepared.plan.steps), 'step')}?", abort=True, err=True)
 
 
 def _refuse_contradictions(
@@ -167,11 +176,12 @@ def _refuse_contradictions(
 
 def _carry_out(request: Request, prepared: Prepared, options: ApplyOptions, *, as_json: bool) -> int:
     from .. import documents, repairing
-    from ..report import table
+    from ..report.plans import leftover_text
+    from ..report.receipts import receipt_text
 
     with Progress() as progress:
         done = repairing.carry_out(request, prepared, options, progress)
     if done.receipt is not None:
-        write(documents.encode_receipt(done.receipt) if as_json else table.receipt_text(done.receipt))
-    (say if as_json else write)(table.leftover_text(done.report, prepared.plan))
+        write(documents.encode_receipt(done.receipt) if as_json else receipt_text(done.receipt))
+    (say if as_json else write)(leftover_text(done.report, prepared.plan))
     return done.exit_code

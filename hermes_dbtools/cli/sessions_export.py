@@ -45,7 +45,7 @@ def command(
     ID is an id, the beginning of one, or a title. With it go the sessions of its compression chain and its delegates. A line of
     jsonl is what the store's own import reads.
     """
-    from ..report import session_list, table
+    from ..report import receipts, session_list
     from ..sessions import export
     from ..sessions.export_form import FORMATS
     from ..targets import one_target
@@ -62,4 +62,4 @@ def command(
         return
     if not yes:
         click.confirm(f"delete {len(done.sessions):,} sessions if the file holds them?", abort=True, err=True)
-    write(table.receipt_text(export.delete_verified(where, done)))
+    write(receipts.receipt_text(export.delete_verified(where, done)))

@@ -38,7 +38,7 @@ def command(
     from .. import documents
     from ..plan import totals
     from ..report import session_list as report
-    from ..report import table
+    from ..report.receipts import receipt_text
     from ..sessions import rebuild
     from ..targets import one_target
 
@@ -57,4 +57,4 @@ def command(
         say(report.rebuild_text(prepared))
         click.confirm("rebuild it?", abort=True, err=True)
     receipt = rebuild.carry_out(where, prepared, options)
-    write(documents.encode_receipt(receipt) if as_json else table.receipt_text(receipt))
+    write(documents.encode_receipt(receipt) if as_json else receipt_text(receipt))

@@ -31,7 +31,7 @@ def command(
     RECEIPT is the beginning of an id as `history` lists it; without it, the newest is taken.
     """
     from .. import documents
-    from ..report import table
+    from ..report.receipts import undo_text
     from ..targets import one_target
     from ..undoing import UndoOptions, choose_receipt, undo
 
@@ -39,7 +39,7 @@ def command(
     where = one_target(database, home)
     chosen = choose_receipt(where, receipt)
     as_json = format_ == "json"
-    text = table.undo_text(chosen, done=False)
+    text = undo_text(chosen, done=False)
     if not apply_:
         write(documents.encode_receipt(chosen) if as_json else text)
         return
@@ -47,4 +47,4 @@ def command(
         (say if as_json else write)(text)
         click.confirm("take it back?", abort=True, err=True)
     undone = undo(where, chosen, UndoOptions(online=online))
-    write(documents.encode_receipt(undone) if as_json else table.undo_text(undone, done=True))
+    write(documents.encode_receipt(undone) if as_json else undo_text(undone, done=True))
