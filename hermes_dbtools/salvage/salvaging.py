@@ -119,8 +119,7 @@ def _build(source: Source, pages: Pages, partial: Path, output: Path, progress: 
         finished = _finish(connection, store, tables, progress)
     finally:
         connection.close()
-    progress("the new file")
-    verified = verify_copy(partial, search=False)
+    verified = verify_copy(partial, search=False, progress=progress)
     return Salvaged(
         source=path_text(source.state.path),
         output=path_text(output),

@@ -52,8 +52,7 @@ def private_source(path: Path, progress: Callable[[str], None]) -> Iterator[Sour
             try:
                 with room_for_copy(state.path):
                     folder = stack.enter_context(scratch_folder(state.size + (state.wal_size or 0)))
-                    progress("a private copy")
-                    unread = _copy(state, folder)
+                    unread = _copy(state, folder, progress)
                     source = _prepared(state, folder / "copy.db", unread)
             except Moved:
                 continue
@@ -64,7 +63,7 @@ def private_source(path: Path, progress: Callable[[str], None]) -> Iterator[Sour
     )
 
 
-def _copy(state: FileState, folder: Path) -> int:
+def _copy(state: FileState, folder: Path, progress: Callable[[str], None]) -> int:
     """Copy the file and its sidecars of one moment; the bytes that could not be read. Raises Moved."""
     before = settled_marks(state.path)
     unread = 0
@@ -72,7 +71,7 @@ def _copy(state: FileState, folder: Path) -> int:
         source = sidecar(state.path, suffix) if suffix else state.path
         target = folder / f"copy.db{suffix}"
         try:
-            unread += _copy_file(source, target)
+            unread += _copy_file(source, target, lambda share: progress(f"a private copy: {share} %"))
         except FileNotFoundError:
             if not suffix:
                 raise Moved from None
@@ -81,7 +80,7 @@ def _copy(state: FileState, folder: Path) -> int:
     return unread
 
 
-def _copy_file(source: Path, target: Path) -> int:
+def _copy_file(source: Path, target: Path, copied: Callable[[int], None]) -> int:
     unread = at = 0
     reading = os.open(source, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
@@ -89,6 +88,7 @@ def _copy_file(source: Path, target: Path) -> int:
         with os.fdopen(writing, "wb") as file:
             size = os.fstat(reading).st_size
             while at < size:
+                copied(100 * at // size)
                 block, lost = _read(reading, min(CHUNK, size - at), at)
                 if not block:
                     break
