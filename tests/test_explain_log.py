@@ -15,8 +15,10 @@ from typing import Any
 import pytest
 
 from hermes_dbtools.damage import REGISTRY
+from hermes_dbtools.explain import reading_log
 from hermes_dbtools.explain.failures import failures
 from hermes_dbtools.explain.findings import EVERY_WRITE, WHOLE_FILE
+from hermes_dbtools.explain.log_lines import begins
 from hermes_dbtools.explain.reading_log import BLOCK, MOST_IDS, LogReading, read_log, read_logs
 from hermes_dbtools.model import UsageError
 from hermes_dbtools.selection import selected
@@ -251,6 +253,19 @@ def test_a_traceback_belongs_to_its_entry_though_every_line_has_a_time(wrapped: 
     ]
     seen = read("".join(f"{wrapped(line)}\n" for line in lines)).kinds["foreign-key"]
     assert list(seen.ids) == [API]
+
+
+def test_a_log_without_times_is_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[bytes] = []
+
+    def counted(line: bytes) -> bool:
+        looked.append(line)
+        return begins(line)
+
+    monkeypatch.setattr(reading_log, "begins", counted)
+    found = read(f"a line\nsqlite3.IntegrityError: {RAN}\n" * 2000)
+    assert found.kinds["foreign-key"].count == 2000
+    assert len(looked) < 3 * 4000
 
 
 def test_a_rotated_log_is_one(tmp_path: Path) -> None:

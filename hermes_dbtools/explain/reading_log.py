@@ -173,15 +173,17 @@ def _look(
     reading: LogReading, block: bytes, words: tuple[bytes, ...], kinds: Failures, owner: bytes
 ) -> bytes:
     """Count what a block holds; returns its last line that begins an entry, which the next block may go on from."""
+    seen = 0
     for start in _starts(block.lower(), words):
         end = block.find(b"\n", start)
         end = min(len(block) if end < 0 else end, start + LONGEST)
         line = told(block[start:end])
-        above = line if begins(line) else _line_above(block, start) or owner
-        entry = entry_of(line, line.lower(), above or line, kinds)
+        owner = line if begins(line) else _line_above(block, start, seen) or owner
+        seen = start
+        entry = entry_of(line, line.lower(), owner or line, kinds)
         if entry is not None:
             reading.add(entry)
-    return _line_above(block, len(block)) or owner
+    return _line_above(block, len(block), seen) or owner
 
 
 def _starts(lower: bytes, words: tuple[bytes, ...]) -> list[int]:
@@ -196,10 +198,10 @@ def _starts(lower: bytes, words: tuple[bytes, ...]) -> list[int]:
     return sorted(starts)
 
 
-def _line_above(block: bytes, place: int) -> bytes:
-    """The last line before a place of a block that begins an entry, b'' where none is near."""
+def _line_above(block: bytes, place: int, seen: int) -> bytes:
+    """The last line before a place of a block that begins an entry, b'' where none is near or after what was `seen`."""
     end = place
-    while end > 0 and place - end < LONGEST:
+    while end > seen and place - end < LONGEST:
         start = block.rfind(b"\n", 0, end - 1) + 1
         line = told(block[start : min(end, start + LONGEST)])
         if begins(line):
