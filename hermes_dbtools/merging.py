@@ -5,7 +5,7 @@ A report may be of a newer release: what this one does not know is carried along
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -76,15 +76,28 @@ class MergedDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Merged(msgspec.Struct, frozen=True):
-    """What a renderer of merged reports reads: hosts with their reports, in order, and the document itself."""
+    """What a renderer of merged reports reads: hosts with their reports, in order, and the document itself.
+
+    `notes` say which reports were given twice and which databases are told of more than once.
+    """
 
     hosts: tuple[tuple[str, HostReport], ...]
     document: MergedDocument
+    notes: tuple[str, ...] = ()
 
 
 def merge(files: Iterable[str]) -> Merged:
-    """The reports of these files. Raises UsageError for a file that is no report."""
-    read = sorted((_read(file) for file in files), key=lambda one: (one[0].host, one[0].file))
+    """The reports of these files; what is the same report of a host is one. Raises UsageError for a file that is no report."""
+    given = sorted((_read(file) for file in files), key=lambda one: (one[0].host, one[0].file))
+    read: list[tuple[HostDocument, HostReport]] = []
+    notes = []
+    for host, report in given:
+        again = next((one for one, _ in read if (one.host, one.report) == (host.host, host.report)), None)
+        if again is None:
+            notes += [f"{host.file}: {told}" for told in _told_before(read, host, report)]
+            read.append((host, report))
+        else:
+            notes.append(f"{host.file}: the report of {host.host} that {again.file} is; it counts once")
     reports = [report for _host, report in read]
     document = MergedDocument(
         "hermes-dbtools/merged-report",
@@ -99,7 +112,17 @@ def merge(files: Iterable[str]) -> Merged:
         ),
         _exit_code([report.exit_code for report in reports]),
     )
-    return Merged(tuple((host.host, report) for host, report in read), document)
+    return Merged(tuple((host.host, report) for host, report in read), document, tuple(notes))
+
+
+def _told_before(
+    read: Iterable[tuple[HostDocument, HostReport]], host: HostDocument, report: HostReport
+) -> Iterator[str]:
+    """The databases of a report that another report of the same host tells of, too."""
+    before = {one.path: of.file for of, other in read if of.host == host.host for one in other.databases}
+    for one in report.databases:
+        if one.path in before:
+            yield f"{one.path} of {host.host} is in {before[one.path]} too; both count"
 
 
 def _read(file: str) -> tuple[HostDocument, HostReport]:

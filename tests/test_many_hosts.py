@@ -173,6 +173,32 @@ def test_reports_of_many_hosts_are_one_table(tmp_path: Path) -> None:
     assert tool("report", "merge", *files[1:]).code == 3
 
 
+def test_a_report_that_is_given_twice_counts_once_and_is_named(tmp_path: Path) -> None:
+    path = orphaned(tmp_path / "home")
+    for name in ("first", "second"):
+        assert (
+            tool(
+                "scan", path, "--host", "web1", "--format", "json", "--output", tmp_path / f"{name}.json"
+            ).code
+            == 1
+        )
+    once = tool("report", "merge", tmp_path / "first.json")
+    twice = tool(
+        "report", "merge", tmp_path / "second.json", tmp_path / "first.json", tmp_path / "first.json"
+    )
+    assert (twice.code, twice.out, once.err) == (once.code, once.out, "")
+    assert twice.err.splitlines() == [
+        f"hermes-dbtools: {tmp_path}/{name}.json: the report of web1 that {tmp_path}/first.json is; it counts once"
+        for name in ("first", "second")
+    ]
+    assert tool(
+        "scan", path, "--host", "web1", "--deep", "--format", "json", "--output", tmp_path / "second.json"
+    ).code
+    both = tool("report", "merge", tmp_path / "first.json", tmp_path / "second.json")
+    assert f"{path} of web1 is in {tmp_path}/first.json too; both count" in both.err
+    assert "1 host · 2 databases" in both.out
+
+
 def test_a_merged_report_fits_its_schema_and_holds_the_reports_whole(tmp_path: Path) -> None:
     files = reports(tmp_path / "reports", a=orphaned(tmp_path / "home"))
     ran = tool("report", "merge", *files, "--format", "json")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from . import completing
-from .options import READ_CODES, epilog, write
+from .options import PRINT_CODES, epilog, write
 
 
-@click.command("checks", epilog=epilog(READ_CODES, "hermes-dbtools checks orphaned-messages"))
+@click.command("checks", epilog=epilog(PRINT_CODES, "hermes-dbtools checks orphaned-messages"))
 @click.argument("slug", required=False, metavar="[SLUG]", shell_complete=completing.classes)
 def command(slug: str | None) -> None:
     """List the damage classes, or say what one of them means.

@@ -48,6 +48,7 @@ UNDO_CODES = {
     4: "refused or rolled back: no row was changed",
 }
 READ_CODES = {0: "printed", 2: "usage", 3: "could not look"}
+PRINT_CODES = {0: "printed", 2: "usage"}
 
 
 def epilog(codes: Mapping[int, str], example: str, note: str = "") -> str:

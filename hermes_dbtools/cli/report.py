@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .options import READ_CODES, epilog, format_option, prepared, writable, write
+from .options import PRINT_CODES, epilog, format_option, prepared, say, writable, write
 
 CODES = {
     0: "nothing at or above the --fail-on of the scans",
@@ -34,14 +34,17 @@ def merge(files: tuple[str, ...], format_: str, output: str | None) -> None:
     """
     from .. import documents, merging
     from ..report.merged import merged_text
+    from ..shown import one_line
 
     merged = merging.merge(files)
+    for note in merged.notes:
+        say(f"hermes-dbtools: {one_line(note)}\n")
     write(documents.encode(merged.document) if format_ == "json" else merged_text(merged), output)
     raise SystemExit(merged.document.exit_code)
 
 
 @prepared
-@command.command("playbook", epilog=epilog(READ_CODES, "hermes-dbtools report playbook"))
+@command.command("playbook", epilog=epilog(PRINT_CODES, "hermes-dbtools report playbook"))
 def playbook() -> None:
     """Print the Ansible playbook that scans many hosts.
 

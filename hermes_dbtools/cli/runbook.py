@@ -7,10 +7,10 @@ import sys
 import click
 
 from . import completing, terminal
-from .options import READ_CODES, colour, epilog, write
+from .options import PRINT_CODES, colour, epilog, write
 
 
-@click.command("runbook", epilog=epilog(READ_CODES, "hermes-dbtools runbook first-response"))
+@click.command("runbook", epilog=epilog(PRINT_CODES, "hermes-dbtools runbook first-response"))
 @click.argument("slug", required=False, metavar="[SLUG]", shell_complete=completing.runbooks)
 def command(slug: str | None) -> None:
     """Print what to do, step by step, about a damage or in a situation.
