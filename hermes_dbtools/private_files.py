@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+import apsw
+
 from .model import Refused
 from .shown import shown
 
@@ -155,6 +157,8 @@ def _lock(descriptor: int, lock: Path) -> None:
 
 def reason(error: BaseException) -> str:
     """What an error says, in the middle of a line."""
+    if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
+        return "no room for its -shm"  # to SQLite that is a disk I/O error
     return error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
 
 

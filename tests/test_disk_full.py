@@ -120,7 +120,7 @@ class Case:
 
 
 def to_repair(folder: Path, mode: str = "wal") -> None:
-    home = new_home(folder, "22", LOST_SESSION, COUNTERS)
+    home = new_home(folder, SMALL, LOST_SESSION, COUNTERS)
     execute(home.database, f"PRAGMA journal_mode = {mode}")
 
 
@@ -155,7 +155,7 @@ def change(database: Path, old: str) -> None:
 def to_undo(folder: Path, mode: str = "wal") -> None:
     to_repair(folder, mode)
     home = resolve(folder)
-    repair(home, plan_of(home, select=("references", "counters")))
+    repair(home, plan_of(home, select=DAMAGES))
 
 
 def to_put_back(folder: Path) -> None:
@@ -184,7 +184,8 @@ def to_salvage(folder: Path, old: str) -> None:
         zero_page(home.database, places(home.database)["messages", "leaf"][0].number)
 
 
-REPAIR = ("repair", "--select", "references,counters", "--apply", "--yes")
+DAMAGES = ("orphaned-messages", "session-counter-drift")
+REPAIR = ("repair", "--select", ",".join(DAMAGES), "--apply", "--yes")
 RESTORE = ("restore", "{disk}/dbtools/backups/copy.db", "--apply", "--yes")
 UNDO = ("undo", "--apply", "--yes")
 EXPORT = ("sessions", "export", ROOT, "-o", "{disk}/talk.jsonl")
@@ -215,14 +216,14 @@ MAKERS: dict[str, tuple[Maker, tuple[str, ...]]] = {
     "salvage": (lambda folder: to_salvage(folder, "wal"), SALVAGE),
     "salvage with a hot journal": (lambda folder: to_salvage(folder, "hot journal"), SALVAGE),
 }
-LIKE_ANOTHER = {
-    "repair by journal": "made undo",
-    "undo of a delete": "named",
-    "delete": "made trash",
-    "export and delete": "made trash",
-    "repair that puts a file back": "sync state.db-wal",
+OF_THEIR_OWN = {
+    "repair by journal": ("made undo", "no such write"),
+    "undo of a delete": ("named", "page state.db-wal"),
+    "delete": ("made trash", "no such write"),
+    "export and delete": ("made trash", "no such write"),
+    "repair that puts a file back": ("sync state.db-wal", "no such write"),
 }
-"""Until which write they do what another case does."""
+"""From which write to which one they do what no other case does."""
 
 
 @pytest.fixture(scope="module")
@@ -254,13 +255,9 @@ def kind(write: str) -> str:
 
 
 def singly(writes: list[str]) -> list[int]:
-    """The numbers of the first and last write of each kind: to fail alone, while what follows has room."""
+    """The numbers of the writes that are to fail alone, while what follows has room: of many of one kind the last."""
     kinds = [kind(write) for write in writes]
-    return [
-        number
-        for number, one in enumerate(kinds, 1)
-        if kinds[number - 2 : number - 1] != [one] or kinds[number : number + 1] != [one]
-    ]
+    return [number for number, one in enumerate(kinds, 1) if kinds[number : number + 1] != [one]]
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -270,13 +267,15 @@ def test_a_full_disk_at_every_write(
     case = made(name)
     walk = Walk(name, case, disk, gateway, tmp_path / "check")
     whole = walk.good.writes
-    known = next((n for n, one in enumerate(whole) if one.startswith(LIKE_ANOTHER.get(name, ""))), 0)
-    for first in range(known + 1, len(whole) + 1):
+    begin, end = OF_THEIR_OWN.get(name, ("", "no such write"))
+    after = next(n for n, one in enumerate(whole) if one.startswith(begin))
+    last = next((n for n, one in enumerate(whole) if n > after and one.startswith(end)), len(whole))
+    for first in range(after + 1, last + 1):
         walk.at(first, always=True)
     for first in singly(whole):
-        if first > known:
+        if after < first <= last:
             walk.at(first, always=False)
-    assert walk.refused or known, "the first writes come before there is anything to keep"
+    assert walk.refused or after, "the first writes come before there is anything to keep"
 
 
 class Walk:
