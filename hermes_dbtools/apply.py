@@ -27,6 +27,7 @@ from . import (
     engine,
     files_back,
     named_files,
+    plan_documents,
     preflight,
     queries,
     receipts,
@@ -86,12 +87,14 @@ def apply_plan(home: Home, plan: Plan, options: ApplyOptions | None = None) -> R
             if options.backup:
                 preflight.back_up(home, folder / receipts.BACKUP, plan.steps, options.progress)
             else:
-                preflight.refuse_damaged_file(home, plan.steps)
+                preflight.refuse_damaged_file(home, plan.steps, options.progress)
             if options.verify:
                 receipt = msgspec.structs.replace(receipt, dbhash_before=dbhash.of_home(home))
             # A backup may take minutes, and a gateway may have been started in them.
             state = database.examine(home.database)
             held = preflight.refuse_held(state, plan, options.online, options.lock_limit)
+            # Under the lock nothing is told: a terminal that is held would hold it too.
+            options.progress("applying")
             receipt = _write(home, state, plan, folder, receipt, options, held=held)
         except BaseException as error:
             # What became of it is asked of the database, for an error may follow its COMMIT; what cannot be
@@ -121,8 +124,9 @@ def rehearse(home: Home, plan: Plan, options: ApplyOptions | None = None) -> dic
 
     def run(reading: database.Reading) -> dict[str, int]:
         preflight.check(reading, plan)
-        with database.private_copy(reading.connection) as copy:
-            preflight.refuse_damaged_copy(copy, plan.steps)
+        with database.private_copy(reading.connection, options.progress) as copy:
+            preflight.refuse_damaged_copy(copy, plan.steps, options.progress)
+            options.progress("rehearsing")
             connection = database.open_for_repair(copy, foreign_keys=True)
             try:
                 with _scratch_file(copy.with_name("undo"), state) as undo:
@@ -140,7 +144,7 @@ def _write_pending(
     folder: Path, state: database.FileState, plan: Plan, receipt: Receipt, options: ApplyOptions
 ) -> None:
     """Write the plan and the pending receipt. Raises Refused, and leaves no folder, where that is not possible."""
-    document = documents.plan_document(plan, totals(plan), options.planners)
+    document = plan_documents.plan_document(plan, totals(plan), options.planners)
     try:
         receipts.write_private(folder / receipts.PLAN, state, documents.encode(document))
         receipts.write(folder, state, receipt)

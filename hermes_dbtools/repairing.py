@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from . import apply, database, documents, lock_estimate, preflight, receipts, settle
+from . import apply, database, lock_estimate, plan_documents, preflight, receipts, settle
 from .damage import REGISTRY
 from .damage._declare import IDLE_SECONDS
 from .home import Home
@@ -92,7 +92,6 @@ def carry_out(
     """Apply the plan and scan again. A plan without steps changes nothing."""
     if not prepared.plan.steps:
         return Done(None, prepared.report, prepared.exit_code)
-    progress("applying")
     receipt = apply.apply_plan(request.home, prepared.plan, replace(options, progress=progress))
     report = _scan(request, progress)
     return Done(receipt, report, exit_code((report,), request.fail_on))
@@ -131,4 +130,4 @@ def _load(plan_file: str) -> Plan:
         content = Path(plan_file).read_bytes()
     except OSError as error:
         raise UsageError(f"{plan_file}: {error.strerror}") from None
-    return documents.decode_plan(content, plan_file)
+    return plan_documents.decode_plan(content, plan_file)

@@ -12,9 +12,9 @@ import msgspec
 from .backups.documents import BackupDocument, BackupsDocument, Manifest, RestoreDocument
 from .baseline import BaselineDocument
 from .comparing.model import CompareDocument
-from .documents import PlanDocument
 from .explain.document import Explanation
 from .merging import MergedDocument
+from .plan_documents import PlanDocument
 from .receipt_document import HistoryDocument, ReceiptDocument
 from .report_document import ReportDocument
 from .salvage.facts import SalvageDocument

@@ -14,7 +14,7 @@ from pathlib import Path
 import apsw
 import msgspec
 
-from . import apply, database, documents, files_back, guard, inverses, preflight, receipts, settle, trash
+from . import apply, database, files_back, guard, inverses, plan_documents, preflight, receipts, settle, trash
 from .home import Home
 from .model import Active, Plan, Receipt, Refused, RolledBack, ToolError, UsageError, Value
 from .plan import fingerprint
@@ -28,6 +28,7 @@ class UndoOptions:
 
     online: bool = False
     now: float = field(default_factory=time.time)
+    progress: database.Progress = database.quiet
 
 
 def history(home: Home) -> tuple[Receipt, ...]:
@@ -74,10 +75,11 @@ def undo(home: Home, receipt: Receipt, options: UndoOptions | None = None) -> Re
         database.private_folder(home.dbtools_dir, state)
         folder = database.private_folder(home.dbtools_dir / receipt.id, state)
         database.read(home.database, _refuse_newer)
-        preflight.refuse_damaged_file(home)
+        preflight.refuse_damaged_file(home, progress=options.progress)
         # That may take minutes, and a gateway may have been started in them.
         held = _refuse_live_or_held(home, database.examine(home.database), plan, options)
         given: list[Path] = []
+        options.progress("undoing")
         try:
             _write(home, state, plan, receipt, folder, given, held=held, now=options.now)
             receipt = msgspec.structs.replace(receipt, status="undone")
@@ -147,7 +149,7 @@ def _write(
 def _plan_of(home: Home, receipt: Receipt) -> Plan:
     path = home.dbtools_dir / receipt.id / receipts.PLAN
     try:
-        plan = documents.decode_plan(path.read_bytes(), str(path), applied=True)
+        plan = plan_documents.decode_plan(path.read_bytes(), str(path), applied=True)
     except (OSError, UsageError) as error:
         raise Refused(
             f"{error}; nothing was changed; restore {receipt.backup or 'a backup'} instead"

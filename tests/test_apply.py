@@ -13,7 +13,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from hermes_dbtools import apply, apply_plan, connections, database, documents, preflight, transaction
+from hermes_dbtools import (
+    apply,
+    apply_plan,
+    connections,
+    database,
+    documents,
+    plan_documents,
+    preflight,
+    transaction,
+)
 from hermes_dbtools.apply import ApplyOptions, rehearse
 from hermes_dbtools.damage._declare import ScanContext
 from hermes_dbtools.home import Home
@@ -202,10 +211,10 @@ PLAN_EDITS: dict[str, Callable[[dict[str, Any]], object]] = {
 @pytest.mark.parametrize("edit", PLAN_EDITS.values(), ids=PLAN_EDITS.keys())
 def test_an_edited_plan_file_is_refused(edit: Callable[[dict[str, Any]], object], home: Home) -> None:
     plan = plan_of(home)
-    document = json.loads(documents.encode(documents.plan_document(plan, totals(plan))))
+    document = json.loads(documents.encode(plan_documents.plan_document(plan, totals(plan))))
     edit(document)
     with pytest.raises(UsageError) as caught:
-        documents.decode_plan(json.dumps(document).encode(), "plan.json")
+        plan_documents.decode_plan(json.dumps(document).encode(), "plan.json")
     assert str(caught.value).startswith("plan.json: ")
     assert "\n" not in str(caught.value)
 
@@ -215,7 +224,7 @@ def test_an_edited_plan_file_is_refused(edit: Callable[[dict[str, Any]], object]
 )
 def test_a_file_that_is_no_plan_is_refused(content: bytes) -> None:
     with pytest.raises(UsageError, match=r"plan\.json: not a plan"):
-        documents.decode_plan(content, "plan.json")
+        plan_documents.decode_plan(content, "plan.json")
 
 
 def test_a_plan_of_another_database_is_refused(home: Home, tmp_path: Path) -> None:

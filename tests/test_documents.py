@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes_dbtools import documents
+from hermes_dbtools import documents, plan_documents
 from hermes_dbtools.damage import REGISTRY
 from hermes_dbtools.model import (
     FileCopy,
@@ -105,7 +105,18 @@ def test_every_value_comes_back(value: Value) -> None:
 
 @pytest.mark.parametrize(
     "document",
-    [2**63, -(2**63) - 1, True, [], {}, {"hex": "z"}, {"hex": 1}, {"real": "1"}, {"real": "nan"}, {"hex": "", "real": "inf"}],
+    [
+        2**63,
+        -(2**63) - 1,
+        True,
+        [],
+        {},
+        {"hex": "z"},
+        {"hex": 1},
+        {"real": "1"},
+        {"real": "nan"},
+        {"hex": "", "real": "inf"},
+    ],
 )
 def test_what_no_column_can_hold_is_none(document: object) -> None:
     with pytest.raises((ValueError, TypeError)):
@@ -115,24 +126,24 @@ def test_what_no_column_can_hold_is_none(document: object) -> None:
 @given(plans())
 @settings(max_examples=200, deadline=None)
 def test_every_plan_comes_back(plan: Plan) -> None:
-    content = documents.encode(documents.plan_document(plan, totals(plan)))
+    content = documents.encode(plan_documents.plan_document(plan, totals(plan)))
     json.loads(content, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
-    assert documents.decode_plan(content, "plan.json") == plan
-    assert documents.encode(documents.plan_document(plan, totals(plan))) == content
+    assert plan_documents.decode_plan(content, "plan.json") == plan
+    assert documents.encode(plan_documents.plan_document(plan, totals(plan))) == content
 
 
 @given(plans())
 @settings(max_examples=50, deadline=None)
 def test_an_applied_plan_of_another_release_is_still_read(plan: Plan) -> None:
-    document = documents.plan_document(plan, totals(plan))
+    document = plan_documents.plan_document(plan, totals(plan))
     for entry in document["steps"]:
         if "sql" in entry:
             entry["sql"] = "SELECT 1;"
     content = documents.encode(document)
-    assert documents.decode_plan(content, "plan.json", applied=True) == plan
+    assert plan_documents.decode_plan(content, "plan.json", applied=True) == plan
     if any(step.statements for step in plan.steps):
         with pytest.raises(UsageError, match="its SQL is not that of"):
-            documents.decode_plan(content, "plan.json")
+            plan_documents.decode_plan(content, "plan.json")
 
 
 receipts = st.builds(

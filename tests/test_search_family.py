@@ -12,7 +12,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from hermes_dbtools import apply_plan, database, documents, make_plan, preflight, scan
+from hermes_dbtools import apply_plan, database, documents, make_plan, plan_documents, preflight, scan
 from hermes_dbtools.apply import ApplyOptions
 from hermes_dbtools.home import resolve
 from hermes_dbtools.model import DatabaseReport, Holder, Plan, Refused, Report, Status
@@ -149,11 +149,11 @@ def test_an_index_that_shares_a_page_with_the_messages_is_not_dropped(whole: Pat
 def test_a_plan_of_indexes_survives_its_file_and_is_refused_beside_a_holder(tmp_path: Path) -> None:
     home = damaged(tmp_path / "home", "DELETE FROM messages_fts WHERE rowid IN (2, 3)")
     plan = make_plan(look(home))
-    saved = documents.encode(documents.plan_document(plan, totals(plan)))
-    assert documents.decode_plan(saved, "plan.json") == plan
+    saved = documents.encode(plan_documents.plan_document(plan, totals(plan)))
+    assert plan_documents.decode_plan(saved, "plan.json") == plan
     with pytest.raises(Refused, match="only while nobody holds the file"):
         refuse_beside_holder(home, plan)
-    mend(home, documents.decode_plan(saved, "plan.json"))
+    mend(home, plan_documents.decode_plan(saved, "plan.json"))
     assert found(look(home)) == set()
 
 

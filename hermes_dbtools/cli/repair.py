@@ -120,7 +120,9 @@ def command(
         repairing.finish_pending(request.home)
     with Progress() as progress:
         prepared = repairing.prepare(request, progress)
-        rehearsed = repairing.rehearse(request, prepared, options) if rehearse else None
+        rehearsed = (
+            repairing.rehearse(request, prepared, replace(options, progress=progress)) if rehearse else None
+        )
     if save_plan is not None:
         write(_document(prepared), save_plan)
     as_json = format_ == "json"
@@ -142,10 +144,10 @@ def command(
 
 
 def _document(prepared: Prepared) -> bytes:
-    from .. import documents
+    from .. import documents, plan_documents
     from ..plan import totals
 
-    return documents.encode(documents.plan_document(prepared.plan, totals(prepared.plan)))
+    return documents.encode(plan_documents.plan_document(prepared.plan, totals(prepared.plan)))
 
 
 def _ask(prepared: Prepared, text: str, *, as_json: bool) -> None:

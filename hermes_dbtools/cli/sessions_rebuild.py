@@ -35,7 +35,7 @@ def command(
     Reads sessions/ID.jsonl, ID.json and session_ID.json and keeps the messages that are left, each once. A session that is there,
     that its user deleted, or that is live is refused.
     """
-    from .. import documents
+    from .. import documents, plan_documents
     from ..plan import totals
     from ..report import session_list as report
     from ..report.receipts import receipt_text
@@ -48,7 +48,7 @@ def command(
     prepared = rebuild.prepare(where, word, options)
     as_json = format_ == "json"
     if not apply_:
-        document = documents.plan_document(prepared.plan, totals(prepared.plan), prepared.planners)
+        document = plan_documents.plan_document(prepared.plan, totals(prepared.plan), prepared.planners)
         write(documents.encode(document) if as_json else report.rebuild_text(prepared))
         if not as_json:
             hint(report.rebuild_next(prepared, as_given(ctx, ("apply_", "yes", "format_"))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from .. import documents
+from .. import documents, plan_documents
 from ..model import Deletion
 from ..plan import totals
 from .looking import Look
@@ -12,7 +12,7 @@ from .looking import Look
 
 def plan_document(seen: Look) -> bytes:
     """What a delete would do, as a plan document."""
-    return documents.encode(documents.plan_document(seen.plan, totals(seen.plan), seen.planners))
+    return documents.encode(plan_documents.plan_document(seen.plan, totals(seen.plan), seen.planners))
 
 
 def deletion_document(done: Deletion) -> bytes:
