@@ -120,8 +120,9 @@ def judge(look: Look) -> Problem:
     if len(look.header) < HEADER_SIZE:
         return "truncated" if look.header.startswith(MAGIC) else "wrong-header"
     size = page_size(look.header)
-    version, fractions = look.header[19], look.header[21:24]
-    if not look.header.startswith(MAGIC) or not size or version > 2 or fractions != b"\x40\x20\x20":
+    versions, fractions = look.header[18:20], look.header[21:24]
+    # SQLite reads a file of a higher version for writing and refuses every write: no message can be saved.
+    if not look.header.startswith(MAGIC) or not size or max(versions) > 2 or fractions != b"\x40\x20\x20":
         return "wrong-header"
     pages = header_page_count(look.header)
     explained = bool(look.wal_size) or look.journal_valid  # either may still hold the missing pages

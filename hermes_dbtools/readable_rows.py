@@ -75,9 +75,10 @@ def readable_rows(
                 for block in ("one", "range")
             )
             return _counted(_Reader(connection, one, several), keys, index)
-    return Readable(
-        sum(_from_end(connection, table, columns, block) for block in ("forwards", "backwards")), None
-    )
+    count, whole = _from_end(connection, table, columns, "forwards")
+    if not whole:
+        count += _from_end(connection, table, columns, "backwards")[0]
+    return Readable(count, None)
 
 
 def _indexes(connection: apsw.Connection, table: str, damaged: frozenset[str]) -> list[str]:
@@ -120,13 +121,15 @@ def _failing(reader: _Reader, keys: array[int], start: int, end: int) -> Iterato
     yield from _failing(reader, keys, middle, end)
 
 
-def _from_end(connection: apsw.Connection, table: str, columns: tuple[str, ...], block: str) -> int:
-    """How many rows can be read from one end up to the first that cannot."""
+def _from_end(
+    connection: apsw.Connection, table: str, columns: tuple[str, ...], block: str
+) -> tuple[int, bool]:
+    """How many rows can be read from one end up to the first that cannot, and whether there was none such."""
     sql = queries.fill(queries.statement(BLOCKS, block), table=table, columns=columns)
     count = 0
     try:
         for _row in connection.execute(sql):
             count += 1
     except apsw.Error:
-        return count
-    return count
+        return count, False
+    return count, True

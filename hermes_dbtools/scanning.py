@@ -34,7 +34,7 @@ from .selection import selected
 from .shape import Shape, read_shape
 from .shown import shown
 from .sizes import path_text, size_text
-from .stripped import without_indexes
+from .stripped import NotStripped, without_indexes
 from .structure import Gate, StructuralDamage, check_structure
 from .sweep import Sweep
 
@@ -186,10 +186,14 @@ def _look(
     results = (*on_disk, *_stage_results("structure", context, options, chosen, told))
     if not gate.indexes:
         return _rows(context, options, chosen, told, results)
-    with without_indexes(reading.connection, gate.indexes) as copy:
-        return _rows(
-            replace(context, connection=copy, shape=read_shape(copy)), options, chosen, told, results
-        )
+    try:
+        with without_indexes(reading.connection, gate.indexes) as copy:
+            return _rows(
+                replace(context, connection=copy, shape=read_shape(copy)), options, chosen, told, results
+            )
+    except NotStripped as error:
+        reason = f"damaged indexes cannot be left out (HDB002): {error}"
+        return _report(state, shape, (*results, *_all_others(options, chosen, results, reason)), gate=gate)
 
 
 def _untrusted(

@@ -14,9 +14,13 @@ import apsw
 from . import database, queries
 
 
+class NotStripped(Exception):
+    """The schema of the copy cannot be written: a page that it needs is damaged too."""
+
+
 @contextmanager
 def without_indexes(connection: apsw.Connection, names: Iterable[str]) -> Iterator[apsw.Connection]:
-    """A read connection on a private copy that lacks these indexes; the copy is removed afterwards."""
+    """A read connection on a private copy that lacks these indexes; the copy is removed afterwards. Raises NotStripped."""
     with database.private_copy(connection) as path:
         forget = queries.statement("scan", "forget-index")
         writable = apsw.Connection(str(path))
@@ -24,6 +28,8 @@ def without_indexes(connection: apsw.Connection, names: Iterable[str]) -> Iterat
             writable.execute("PRAGMA writable_schema=ON")
             for name in sorted(names):
                 writable.execute(forget, {"name": name})
+        except apsw.CorruptError as error:
+            raise NotStripped(str(error)) from error
         finally:
             writable.close()
         copy = database.open_private(path)

@@ -36,6 +36,9 @@ KEY_INDEX = "sqlite_autoindex_"
 
 FILE = "structure"
 
+_SOME_ROWS = re.compile(r"\)\s*WHERE\b(.*)", re.IGNORECASE | re.DOTALL)
+"""An index of some rows only, and the condition that says which."""
+
 _OF_PAGE = re.compile(r"^(?:Multiple uses for byte|Fragmentation of) .* page (\d+)$")
 """Lines about the inside of a page that do not say whose it is."""
 
@@ -88,6 +91,10 @@ class _Lines:
     def add(self, kind: str, index: str, line: str) -> None:
         self.found.setdefault((kind, index), []).append(line)
 
+    def only_unfit(self, index: str) -> bool:
+        """Whether no page of an index is damaged: it only does not fit its table."""
+        return all(_ROW_INDEX.search(line) for line in self.found["index", index])
+
 
 def check_structure(
     connection: apsw.Connection, shape: Shape, on_table: Callable[[str], None] = lambda _table: None
@@ -107,6 +114,7 @@ def check_structure(
         except (apsw.CorruptError, apsw.IOError, apsw.NotADBError) as error:
             lines.add("table", "", f"the check stopped: {error}")
         if table in shape.canonical_tables and ("table", "") not in lines.found:
+            _open_indexes(connection, shape, table, lines)
             _blame(connection, table, lines)
         damages.extend(
             StructuralDamage(table, kind, index, len(found), found[0], _pages(found))  # type: ignore[arg-type]
@@ -164,27 +172,74 @@ def _owner(connection: apsw.Connection, shape: Shape, table: str, page: int) -> 
     return next((str(name) for (name,) in found if name in names), "")
 
 
+def _open_indexes(connection: apsw.Connection, shape: Shape, table: str, lines: _Lines) -> None:
+    """Open each index of a table: `quick_check` takes a page of a table for one of an index where both have as many entries."""
+    for index in sorted(name for name, of_table in shape.indexes.items() if of_table == table):
+        try:
+            connection.execute(_first_entry(connection, table, index)).fetchall()
+        except apsw.CorruptError as error:
+            lines.add("index", index, f"its first page is none of an index: {error}")
+        except apsw.SQLError:
+            continue  # a text that no SQLite makes an index of
+
+
+def _first_entry(connection: apsw.Connection, table: str, index: str) -> str:
+    texts = connection.execute(queries.statement(FILE, "index-text"), {"index": index}).fetchall()
+    condition = next((found[1] for (sql,) in texts if (found := _SOME_ROWS.search(str(sql)))), "")
+    block = queries.statement(FILE, "first-entry-of-some" if condition else "first-entry")
+    head, _place, tail = block.partition("{condition}")
+    return queries.fill(head, table=table, index=index) + condition + tail
+
+
 def _blame(connection: apsw.Connection, table: str, lines: _Lines) -> None:
-    """Count a table as damaged where an index that only does not fit it names rows that it lacks."""
-    for (kind, index), found in sorted(lines.found.items()):
-        pages_whole = kind == "index" and all(_ROW_INDEX.search(line) for line in found)
-        if pages_whole and _names_lost_row(connection, table, index):
+    """Count a table as damaged where what does not fit must be the table: a page of it is another's.
+
+    Either none of its indexes fits, and they are several; or the one index of its key does not, and the table has rows that
+    cannot have that key.
+    """
+    unfit = {index for (kind, index) in lines.found if kind == "index" and lines.only_unfit(index)}
+    full = _full_indexes(connection, table) - {
+        index for kind, index in lines.found if kind == "index" and index not in unfit
+    }
+    if not full or not full <= unfit:
+        return
+    for index in sorted(full):
+        several = len(full) > 1
+        if (several or index.startswith(KEY_INDEX)) and _names_lost_row(
+            connection, table, index, several=several
+        ):
             lines.add("table", "", f"index {index} names rows that table {table} lacks")
             return
 
 
-def _names_lost_row(connection: apsw.Connection, table: str, index: str) -> bool:
-    """Whether an index proves a lost row; one of which a page is another's does not, whatever it names."""
+def _full_indexes(connection: apsw.Connection, table: str) -> set[str]:
+    """The indexes of a table that have an entry for each row."""
+    try:
+        found = connection.execute(f"PRAGMA index_list({quote(table)})").fetchall()
+    except apsw.Error:
+        return set()
+    return {str(name) for _seq, name, _unique, _origin, partial in found if not partial}
+
+
+def _names_lost_row(connection: apsw.Connection, table: str, index: str, *, several: bool) -> bool:
+    """Whether an index proves a lost row; alone it does so only beside a row of the table that cannot be one."""
     try:
         first = connection.execute(
             queries.statement(FILE, "first-column"), {"index": index, "table": table}
         ).fetchall()
         for column, number in first:
-            sql = queries.fill(
-                queries.statement(FILE, "names-lost-row"), table=table, index=index, column=str(column)
+            types = {"types": "integer real" if number else "text"}
+            blocks = ("names-lost-row",) if several else ("names-lost-row", "has-odd-row")
+            return all(
+                connection.execute(
+                    queries.fill(
+                        queries.statement(FILE, block), table=table, index=index, column=str(column)
+                    ),
+                    types,
+                ).fetchall()
+                == [(1,)]
+                for block in blocks
             )
-            ((lost,),) = connection.execute(sql, {"types": "integer real" if number else "text"}).fetchall()
-            return bool(lost)
     except apsw.Error:
-        return False  # a table without rowids, an index of some rows only, or one that cannot be read
+        return False  # a table without rowids, or an index that cannot be read
     return False

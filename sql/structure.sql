@@ -1,5 +1,17 @@
 -- What tells of two parts of a file that do not fit which one is at fault: read by hermes_dbtools/structure.py.
 
+-- name: first-entry
+-- The first entry of an index: a first page of another kind raises here, and only here.
+SELECT 1 FROM {table} INDEXED BY {index} LIMIT 1;
+
+-- name: first-entry-of-some
+-- The same of an index of some rows only: it is used where they are asked for by its own condition.
+SELECT 1 FROM {table} INDEXED BY {index} WHERE {condition} LIMIT 1;
+
+-- name: index-text
+-- The text that made an index, NULL for one of a key.
+SELECT sql FROM sqlite_schema WHERE type = 'index' AND name = :index;
+
 -- name: names-lost-row
 -- Whether an index names a row that its table does not have, by an entry that begins with a value as its first column takes.
 SELECT EXISTS (
@@ -8,6 +20,10 @@ SELECT EXISTS (
      WHERE instr(:types, typeof(i.{column})) > 0
        AND NOT EXISTS (SELECT 1 FROM {table} AS t NOT INDEXED WHERE t.rowid = i.rowid)
 );
+
+-- name: has-odd-row
+-- Whether the table has a row with a value that its key cannot have.
+SELECT EXISTS (SELECT 1 FROM {table} AS t NOT INDEXED WHERE instr(:types, typeof(t.{column})) = 0);
 
 -- name: owner
 -- The table or index that a page belongs to.

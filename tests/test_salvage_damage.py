@@ -204,6 +204,19 @@ def test_a_byte_of_the_header(original: Original, tmp_path: Path, offset: int) -
     assert make.execute(output, "PRAGMA page_size") == [(PAGE,)]
 
 
+@pytest.mark.parametrize("offset", [18, 20, 52, 55, 59], ids=lambda at: f"byte {at}")
+def test_a_single_byte_of_the_header_that_changes_what_all_pages_mean(
+    original: Original, tmp_path: Path, offset: int
+) -> None:
+    """The version of writes, the bytes kept free on each page, the mode of vacuum, the encoding: named, and nothing is lost."""
+    damaged = original.copy(tmp_path)
+    damage_bytes.flip(damaged, offset)
+    assert {code for code, *_rest in verdict(damaged)} in ({"HDB001"}, {"HDB002"})
+    done, output = salvaged(damaged)
+    assert_kept(original, output, {})
+    assert done.exit_code == 0
+
+
 def test_the_list_of_free_pages(original: Original, tmp_path: Path) -> None:
     (trunk,) = damage_bytes.free_pages(original.path)
     damaged = original.copy(tmp_path)

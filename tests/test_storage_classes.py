@@ -264,6 +264,42 @@ def test_an_index_that_lacks_rows_is_no_damage_of_its_table(store: Path) -> None
     assert (found.kind, found.key) == ("index", "idx_sessions_started")
 
 
+@pytest.mark.parametrize(
+    ("index", "as_many"),
+    [("sqlite_autoindex_gateway_routing_1", "schema_version"), ("idx_messages_platform_msg_id", "")],
+)
+def test_a_first_page_of_another_kind_is_damage_of_its_index(store: Path, index: str, as_many: str) -> None:
+    """`quick_check` passes over it where both have as many entries, and every write of the table fails."""
+    size = examine(store).page_size
+    roots: dict[str, int] = dict(execute(store, "SELECT name, rootpage FROM sqlite_schema"))
+    start = (roots.get(as_many, 1) - 1) * size
+    page = store.read_bytes()[start : start + size] if as_many else b"\x0d"  # a leaf of a table
+    with store.open("r+b") as file:
+        file.seek((roots[index] - 1) * size)
+        file.write(page)
+    assert execute(store, "PRAGMA quick_check") == [("ok",)]
+    (found,) = findings(STRUCTURE, store)
+    assert (found.kind, found.evidence["object"], found.evidence["canonical"]) == ("index", index, False)
+
+
+def test_an_index_of_another_page_is_no_damage_of_its_table(store: Path) -> None:
+    """It names rows that the table lacks; the other indexes of the table do not."""
+    size = examine(store).page_size
+    roots: dict[str, int] = dict(
+        execute(store, "SELECT name, rootpage FROM sqlite_schema WHERE type = 'index'")
+    )
+    content = store.read_bytes()
+    foreign = (roots["idx_messages_session"] - 1) * size
+    with store.open("r+b") as file:
+        file.seek((roots["sqlite_autoindex_sessions_1"] - 1) * size)
+        file.write(content[foreign : foreign + size])
+    (found,) = findings(STRUCTURE, store)
+    assert (found.kind, found.key) == ("index", "sqlite_autoindex_sessions_1")
+    assert (
+        found.message == "the index of a key of sessions does not fit its rows; salvage says which there are"
+    )
+
+
 def test_unreadable_schema_is_one_finding(store: Path) -> None:
     gate = Gate((StructuralDamage("sqlite_schema", "schema", "", 1, "malformed database schema"),))
     (found,) = look(STRUCTURE, examine(store), gate)

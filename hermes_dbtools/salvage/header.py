@@ -15,6 +15,7 @@ ENOUGH = 0.7
 
 _FRACTIONS = b"\x40\x20\x20"
 _KINDS = frozenset((2, 5, 10, 13))
+_LEAVES = frozenset((10, 13))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +56,10 @@ def read_header(path: Path, told: int = 0) -> Header | None:
         and size - head[20] >= 480
     ):
         encoding = _number(head, 56) if _number(head, 56) in (1, 2, 3) else 1
+        reserved = head[20] if _kept_free(path, size, head[20]) else 0
         return Header(
-            size, head[20], head[18] == 2, encoding, _signed(_number(head, 60)), _signed(_number(head, 68)),
-            0 if not _number(head, 52) else 2 if _number(head, 64) else 1, _number(head, 32), _number(head, 36),
+            size, reserved, head[18] == 2, encoding, _signed(_number(head, 60)), _signed(_number(head, 68)),
+            _auto_vacuum(path, size, head), _number(head, 32), _number(head, 36),
             derived=not head.startswith(MAGIC),
         )  # fmt: skip
     size = told or _derived_size(path)
@@ -73,7 +75,9 @@ def mend(path: Path, header: Header) -> None:
         if header.derived:
             head[40:48] = (1).to_bytes(4, "big") + (4).to_bytes(4, "big")
             head[48:92] = bytes(44)
-            head[56:60] = header.encoding.to_bytes(4, "big")
+        if not header.auto_vacuum:
+            head[52:56] = bytes(4)
+        head[56:60] = header.encoding.to_bytes(4, "big")
         head[:16] = MAGIC
         head[16:18] = (1 if header.page_size == 65536 else header.page_size).to_bytes(2, "big")
         # Not the mode of a log: the log is applied, and a copy needs none.
@@ -105,13 +109,44 @@ def _derived_size(path: Path) -> int:
     return next(size for size in SIZES if votes[size] >= ENOUGH * best)
 
 
+def _auto_vacuum(path: Path, size: int, head: bytes) -> int:
+    """The vacuum mode (0 to 2). Where there is one, page 2 is a map of pointers and no page of a b-tree (file format, 1.8)."""
+    if not _number(head, 52):
+        return 0
+    with path.open("rb") as file:
+        file.seek(size)
+        second = file.read(12)
+    return 0 if _like_page(second, size) else 2 if _number(head, 64) else 1
+
+
+def _kept_free(path: Path, size: int, reserved: int) -> bool:
+    """Whether no page has a cell that begins in the bytes at its end that the header says hold no data."""
+    if not reserved:
+        return True
+    length = path.stat().st_size
+    with path.open("rb") as file:
+        for at in range(size, length - size + 1, max(length // size // SAMPLED_PAGES, 1) * size):
+            file.seek(at)
+            page = file.read(size)
+            if _like_page(page[:12], size):
+                first = 8 if page[0] in _LEAVES else 12
+                cells = int.from_bytes(page[3:5], "big")
+                pointers = (
+                    int.from_bytes(page[place : place + 2], "big")
+                    for place in range(first, first + 2 * cells, 2)
+                )
+                if any(size - reserved <= pointer < size for pointer in pointers):
+                    return False
+    return True
+
+
 def _like_page(head: bytes, size: int) -> bool:
     """Whether bytes can be the header of a b-tree page with at least one cell."""
     if len(head) < 12 or head[0] not in _KINDS:
         return False
     cells = int.from_bytes(head[3:5], "big")
     content = int.from_bytes(head[5:7], "big") or 65536
-    pointers = (8 if head[0] in (10, 13) else 12) + 2 * cells
+    pointers = (8 if head[0] in _LEAVES else 12) + 2 * cells
     return cells > 0 and pointers <= content <= size and head[7] <= 60
 
 

@@ -85,6 +85,8 @@ def _meaning(damage: StructuralDamage, gate: Gate, read: Readable | None) -> str
     if damage.kind == "free-list":
         return "the list of free pages is damaged: the rows are all there, and the next write may go over some of them"
     if damage.kind == "index" and damage.index.startswith(KEY_INDEX) and _only_indexes(damage.table, gate):
+        if not damage.pages:
+            return f"the index of a key of {damage.table} does not fit its rows; salvage says which there are"
         return (
             f"the index of a key of {damage.table} is damaged; its rows are all there, and salvage reads them"
         )
