@@ -201,6 +201,8 @@ def _unreadable(connection: apsw.Connection, index: SearchIndex) -> str:
     """Why the index cannot be opened, asked or written, or ''."""
     try:
         run(connection, "probe", parts=names(index))
+        if index.inline and run(connection, "lost_texts", parts=names(index))[0][0]:
+            return f"{index.name}_content: texts of entries are not there"
         return misfit(connection, index)
     except apsw.Error as error:
         return f"{index.name}: {error}"

@@ -93,3 +93,13 @@ SELECT id, length(block), CAST(substr(block, 1, 4) AS BLOB) FROM {data} WHERE id
 -- name: pages_led_to
 -- The pages of a segment that a word is looked up by.
 SELECT pgno >> 1 FROM {segment_pages} WHERE segid = :segment ORDER BY term;
+
+-- name: lost_texts
+-- How many of 65 entries from the first to the last have no text in an index that keeps its own copy.
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT n.i + 1 FROM n WHERE n.i < 64),
+span AS (SELECT MIN(d.id) AS first, MAX(d.id) AS last FROM {docsize} AS d)
+SELECT COUNT(*)
+  FROM (SELECT (SELECT MIN(d.id) FROM {docsize} AS d WHERE d.id >= span.first + (span.last - span.first) * n.i / 64) AS id
+          FROM n, span) AS s
+ WHERE s.id IS NOT NULL
+   AND NOT EXISTS (SELECT 1 FROM {stored} AS c WHERE c.id = s.id);
