@@ -177,11 +177,11 @@ def _copy_part(source: int, writing: BinaryIO, at: int, *, by_kernel: bool) -> i
 
 
 @contextmanager
-def private_copy(connection: apsw.Connection) -> Iterator[Path]:
+def private_copy(connection: apsw.Connection, progress: Progress = quiet) -> Iterator[Path]:
     """A writable copy of what an open read connection sees, in a scratch folder; both go afterwards."""
     with scratch_folder(_integer(connection, "page_count") * _integer(connection, "page_size")) as folder:
         target = folder / "copy.db"
-        _copy_pages(connection, target, durable=False, pages=10 * STEP_PAGES)
+        _copy_pages(connection, target, durable=False, pages=10 * STEP_PAGES, progress=progress)
         yield target
 
 

@@ -9,6 +9,9 @@ import apsw
 
 CACHE_MISS = apsw.SQLITE_DBSTATUS_CACHE_MISS
 
+CHECK_PASSES = 2
+"""How often `quick_check` reads a page of a table: as a page, and row by row (measured)."""
+
 BETWEEN_LOOKS = 1_000
 """Steps of SQLite's machine between two looks; between two statements alone Python would not even see Ctrl-C."""
 
@@ -28,7 +31,7 @@ class PagesRead:
         passes: int = 1,
         pages: int | None = None,
     ) -> None:
-        """Count from what was read up to now. Raises apsw.Error where the size of a file cannot be asked."""
+        """Count from what was read up to now. Of a file that does not tell its size no percentage is told."""
         self._connections = connections
         self._what = what
         self._progress = progress
@@ -41,10 +44,11 @@ class PagesRead:
 
     def __call__(self) -> bool:
         """Say how far it has come; a handler's answer to whether the statement is to be stopped."""
-        done = min(99, 100 * (fetched(self._connections) - self._before) // max(1, self._pages))
+        done = min(99, 100 * (fetched(self._connections) - self._before) // self._pages) if self._pages else 0
         if (done, self._now) != self._said:
             self._said = (done, self._now)
-            self._progress(f"{self._what}: {done} %" + (f" ({self._now})" if self._now else ""))
+            share = f": {done} %" if self._pages else ""
+            self._progress(f"{self._what}{share}" + (f" ({self._now})" if self._now else ""))
         return False
 
     def reading(self, now: str) -> None:
@@ -59,9 +63,10 @@ def told(
     what: str,
     progress: Callable[[str], None],
     pages: int | None = None,
+    passes: int = 1,
 ) -> Iterator[PagesRead]:
-    """Tell how much of what is read in this block is done; of every page, or of so many."""
-    watching = PagesRead(connections, what, progress, pages=pages)
+    """Tell how much of what is read in this block is done; of every page so many times, or of so many pages."""
+    watching = PagesRead(connections, what, progress, passes, pages)
     for connection in connections:
         connection.set_progress_handler(watching, BETWEEN_LOOKS)
     watching()
@@ -83,7 +88,10 @@ def fetched(connections: Sequence[apsw.Connection]) -> int:
 
 
 def _page_count(connection: apsw.Connection) -> int:
-    """The pages that hold something."""
-    ((count,),) = connection.execute("PRAGMA page_count").fetchall()
-    ((free,),) = connection.execute("PRAGMA freelist_count").fetchall()
-    return count - free if isinstance(count, int) and isinstance(free, int) else 0
+    """The pages that hold something, 0 where a damaged file does not tell."""
+    try:
+        ((count,),) = connection.execute("PRAGMA page_count").fetchall()
+        ((free,),) = connection.execute("PRAGMA freelist_count").fetchall()
+    except apsw.Error:
+        return 0
+    return max(0, count - free) if isinstance(count, int) and isinstance(free, int) else 0

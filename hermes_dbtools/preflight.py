@@ -13,6 +13,7 @@ import apsw
 from . import database, lock_estimate, queries, search_trial
 from .home import Home
 from .model import CouldNotLook, Plan, Refused, Step, UsageError
+from .pages_read import CHECK_PASSES, told
 from .plan import rows_removed
 from .shape import Shape, read_shape
 from .sizes import path_text
@@ -130,18 +131,25 @@ def verified(
     raise Refused("the backup does not hold the rows of the database; nothing was changed; try again")
 
 
-def refuse_damaged_file(home: Home, steps: Iterable[Step] = ()) -> None:
+def refuse_damaged_file(
+    home: Home, steps: Iterable[Step] = (), progress: database.Progress = database.quiet
+) -> None:
     """Raise Refused unless the whole file passes `quick_check`, search findings and what `steps` make anew apart."""
 
     def look(reading: database.Reading) -> list[str]:
-        return _left(reading.connection, whole_file(reading.connection)[0], steps)
+        with told((reading.connection,), "verifying", progress, passes=CHECK_PASSES):
+            problems, _search = whole_file(reading.connection)
+        return _left(reading.connection, problems, steps)
 
     _refuse_damage(database.read(home.database, look))
 
 
-def refuse_damaged_copy(path: Path, steps: Iterable[Step] = ()) -> None:
+def refuse_damaged_copy(
+    path: Path, steps: Iterable[Step] = (), progress: database.Progress = database.quiet
+) -> None:
     """The same for a private copy."""
-    _refuse_damage(_left_of_copy(path, database.verify_copy(path, search=False).problems, steps))
+    found = database.verify_copy(path, search=False, progress=progress)
+    _refuse_damage(_left_of_copy(path, found.problems, steps))
 
 
 def _left_of_copy(path: Path, problems: Iterable[str], steps: Iterable[Step]) -> list[str]:

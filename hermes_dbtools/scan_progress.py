@@ -6,15 +6,13 @@ as a page, and row by row. So the pages that were fetched tell how much of it is
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 
 import apsw
 
 from .damage._declare import Damage, ScanContext
-from .pages_read import BETWEEN_LOOKS, PagesRead, go_on
+from .pages_read import BETWEEN_LOOKS, CHECK_PASSES, PagesRead, go_on
 
-PASSES = 2
 SEARCH = "search"
 """The family that checks the tables of the search indexes, when the first of its classes is asked for."""
 
@@ -30,9 +28,8 @@ class ScanProgress:
         self._progress = progress
         self._pages: PagesRead | None = None
         self._watch(go_on)
-        with contextlib.suppress(apsw.Error):  # of a damaged file; the checks say so
-            if every_page:
-                self._pages = PagesRead((connection,), "structure", progress, PASSES)
+        if every_page:
+            self._pages = PagesRead((connection,), "structure", progress, CHECK_PASSES)
 
     def table(self, name: str) -> None:
         """Tell whose structure is checked now."""

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -329,8 +330,8 @@ def test_a_gateway_that_came_while_the_file_was_checked_is_seen(
     check = preflight.refuse_damaged_file
     with ExitStack() as stack:
 
-        def beside_a_new_holder(checked: Home) -> None:
-            check(checked)
+        def beside_a_new_holder(checked: Home, **how: Any) -> None:
+            check(checked, **how)
             stack.enter_context(writer(home.database))
 
         monkeypatch.setattr(preflight, "refuse_damaged_file", beside_a_new_holder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .options import READ_CODES, epilog, format_option, write
+from .options import READ_CODES, Progress, epilog, format_option, write
 
 
 @click.command("show", epilog=epilog(READ_CODES, "hermes-dbtools sessions show 20260528_202640"))
@@ -21,7 +21,8 @@ def command(word: str, home: str | None, format_: str) -> None:
     from ..sessions.showing import show
     from ..targets import one_target
 
-    shown = show(one_target(None, home), word)
+    with Progress() as progress:
+        shown = show(one_target(None, home), word, progress=progress)
     if format_ == "json":
         write(documents.encode(report.show_document(shown)))
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .options import UNDO_CODES, epilog, format_option, home_option, needs_yes, say, write
+from .options import UNDO_CODES, Progress, epilog, format_option, home_option, needs_yes, say, write
 
 
 @click.command("undo", epilog=epilog(UNDO_CODES, "hermes-dbtools undo ~/.hermes --apply"))
@@ -46,5 +46,6 @@ def command(
     if not yes:
         (say if as_json else write)(text)
         click.confirm("take it back?", abort=True, err=True)
-    undone = undo(where, chosen, UndoOptions(online=online))
+    with Progress() as progress:
+        undone = undo(where, chosen, UndoOptions(online=online, progress=progress))
     write(documents.encode_receipt(undone) if as_json else undo_text(undone, done=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -85,7 +85,12 @@ class _Steps(msgspec.Struct):
     steps: list[dict[str, Any]]
 
 
-def show(home: Home, word: str, options: ShowOptions | None = None) -> Shown:
+def show(
+    home: Home,
+    word: str,
+    options: ShowOptions | None = None,
+    progress: Callable[[str], None] = lambda _what: None,
+) -> Shown:
     """Everything about the session that a word means: an id, its unique beginning, or a title.
 
     Raises UsageError where it means none or several, CouldNotLook where the file cannot be read.
@@ -93,7 +98,8 @@ def show(home: Home, word: str, options: ShowOptions | None = None) -> Shown:
     options = options or ShowOptions()
     shown = look(home, options.now, lambda context: _shown(context, word))
     session_id = shown.session.id
-    (report,) = scan((str(home.database),), ScanOptions(limit=None, fail_on=None, now=options.now)).databases
+    asked = ScanOptions(limit=None, fail_on=None, now=options.now)
+    (report,) = scan((str(home.database),), asked, progress).databases
     findings = [
         finding
         for result in report.results
