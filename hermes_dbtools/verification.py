@@ -17,7 +17,7 @@ import apsw
 
 from . import queries
 from .connections import open_private
-from .pages_read import PagesRead
+from .pages_read import CHECK_PASSES, PagesRead
 
 _TREE = re.compile(r"Tree (\d+)\b")
 _SHARED = "2nd reference to page"
@@ -57,7 +57,9 @@ def verify_copy(
     try:
         if progress is not None:
             with contextlib.suppress(apsw.Error):  # of a damaged file; the check itself says so
-                structure.set_progress_handler(PagesRead((structure,), "verifying", progress), BETWEEN_LOOKS)
+                structure.set_progress_handler(
+                    PagesRead((structure,), "verifying", progress, CHECK_PASSES), BETWEEN_LOOKS
+                )
         problems, search_pages = whole_file(structure)
         unreadable, search_problems, rows = tables(contents, search=search)
     finally:
