@@ -10,7 +10,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -18,7 +18,10 @@ from typing import Literal
 from .home import DATABASE_NAME
 from .model import FileTrash
 
-Kind = Literal["malformed-backups", "zeroed-copies", "retired-wals", "snapshots", "stale-lock"]
+Kind = Literal[
+    "malformed-backups", "zeroed-copies", "retired-wals", "snapshots", "stale-lock",
+    "unfinished-files", "unfinished-restores", "unfinished-backups", "unfinished-repairs",
+]  # fmt: skip
 
 SNAPSHOTS = "state-snapshots"
 REBUILD_LOCK = ".fts_rebuild.lock"
@@ -53,14 +56,14 @@ def leftovers(database: Path) -> tuple[Leftover, ...]:
         if tail == name:
             continue
         if _COPY.fullmatch(tail):
-            found += _of("malformed-backups", name, (folder / (name + end) for end in _SIDECARS))
+            found += leftovers_of("malformed-backups", name, (folder / (name + end) for end in _SIDECARS))
         elif _ZEROED.fullmatch(tail):
-            found += _of("zeroed-copies", name, (folder / (name + end) for end in _SIDECARS))
+            found += leftovers_of("zeroed-copies", name, (folder / (name + end) for end in _SIDECARS))
         elif _RETIRED.fullmatch(tail):
-            found += _of("retired-wals", name, _below(folder / name))
+            found += leftovers_of("retired-wals", name, _below(folder / name))
     if database.name == DATABASE_NAME and (folder / SNAPSHOTS).is_dir():
         for name in sorted(one.name for one in (folder / SNAPSHOTS).iterdir()):
-            found += _of("snapshots", f"{SNAPSHOTS}/{name}", _below(folder / SNAPSHOTS / name))
+            found += leftovers_of("snapshots", f"{SNAPSHOTS}/{name}", _below(folder / SNAPSHOTS / name))
     return tuple(sorted(found, key=lambda one: (one.kind, one.made_at, one.name)))
 
 
@@ -74,11 +77,12 @@ def lock_record(database: Path) -> tuple[Leftover, int] | None:
     pid = record.get("pid") if isinstance(record, dict) else None
     if not isinstance(pid, int) or isinstance(pid, bool) or pid <= 0 or record.get("host"):
         return None  # nothing says which process of which host it was
-    found = list(_of("stale-lock", path.name, (path,)))
+    found = list(leftovers_of("stale-lock", path.name, (path,)))
     return (found[0], pid) if found else None
 
 
-def _of(kind: Kind, name: str, paths: Iterator[Path] | tuple[Path, ...]) -> Iterator[Leftover]:
+def leftovers_of(kind: Kind, name: str, paths: Iterable[Path]) -> Iterator[Leftover]:
+    """One leftover of those of these paths that are plain files; none where there are none."""
     files, moments = [], []
     for path in paths:
         try:

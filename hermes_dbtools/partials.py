@@ -5,16 +5,13 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from .model import Refused
-from .private_files import NO_LINKS
 from .processes import Processes, processes_of
-from .receipts import sync_folder
 from .shown import shown
 
 _NAME = re.compile(
@@ -49,23 +46,6 @@ def remove_abandoned(target: Path) -> None:
     """Remove what killed processes left that wrote the same file. Raises OSError."""
     for path in tuple(abandoned(target.parent, processes_of(target.parent, ()), target.name)):
         path.unlink(missing_ok=True)
-
-
-def give_name(partial: Path, target: Path) -> None:
-    """Give a complete file its name, durable, without taking it from another one. Raises OSError; then it has no name."""
-    try:
-        os.link(partial, target)
-    except OSError as error:
-        if error.errno not in NO_LINKS:
-            raise
-        if os.path.lexists(target):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(target)) from None
-        partial.rename(target)
-    try:
-        sync_folder(target.parent)
-    except OSError:
-        target.unlink()
-        raise
 
 
 def _regular(path: Path) -> bool:

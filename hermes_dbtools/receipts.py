@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 
 import msgspec
 
-from . import documents
+from . import documents, our_files
 from .database import FileState, create_private, private_folder
 from .home import Home
 from .model import Receipt, Refused, UsageError
@@ -23,14 +23,14 @@ from .private_files import reason
 from .shown import shown
 from .sizes import path_text
 
-RECEIPT = "receipt.json"
-PLAN = "plan.json"
+RECEIPT = our_files.RECEIPT
+PLAN = our_files.PLAN
 UNDO = "undo"
 VIOLATIONS = "violations"
 TOUCHED = "touched"
 BACKUP = "backup.db"
 
-SCRATCH_SUFFIX = ".new"
+SCRATCH_SUFFIX = our_files.SCRATCH_SUFFIX
 
 MOST_SYNCED = 64
 """Folders that are made durable one by one."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from . import apply, database, lock_estimate, plan_documents, preflight, receipts, settle
+from . import apply, database, lock_estimate, plan_documents, preflight, receipts, settle, unfinished
 from .damage import REGISTRY
 from .damage._declare import IDLE_SECONDS
 from .home import Home
@@ -102,7 +102,8 @@ def finish_pending(home: Home) -> None:
 
     Before the scan of an apply: the files it puts back are findings until then.
     """
-    if any(receipt.status in ("pending", "committed") for receipt in receipts.read_all(home)):
+    waiting = any(receipt.status in ("pending", "committed") for receipt in receipts.read_all(home))
+    if waiting or any(unfinished.begun(home)):
         state = database.examine(home.database)
         with database.repair_lock(state.path):
             settle.settle_home(home, state)

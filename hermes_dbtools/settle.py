@@ -12,6 +12,7 @@ from . import database, files_back, named_files, queries, receipts, trash
 from .database import FileState
 from .home import Home
 from .model import Receipt
+from .unfinished import remove_begun
 
 
 def mark_of(connection: apsw.Connection) -> Callable[[str], str]:
@@ -97,6 +98,7 @@ def _marks(reading: database.Reading, found: Iterable[Receipt]) -> dict[str, str
 def _finish(
     home: Home, state: FileState, read_mark: Callable[[str], str], current: str, named: trash.Named
 ) -> tuple[Receipt, ...]:
+    remove_begun(home)
     changed = []
     for receipt in receipts.read_all(home):
         settled = receipts.settled(receipt, read_mark)

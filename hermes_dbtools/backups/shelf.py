@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 import apsw
 import msgspec
 
-from .. import database, documents, receipts
+from .. import database, documents, our_files, receipts
 from ..database import FileState
 from ..home import Home
 from ..model import CouldNotLook, Refused, UsageError
@@ -24,7 +24,7 @@ from ..sizes import path_text
 from ..verification import tables
 from .documents import Kept, Manifest
 
-FOLDER = "backups"
+FOLDER = our_files.BACKUPS
 MANIFEST = ".json"
 LATEST = "latest"
 """The word for the newest verified backup."""

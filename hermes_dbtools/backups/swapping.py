@@ -21,7 +21,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import receipts
+from .. import our_files, receipts
 from ..database import FileState, named
 from ..file_marks import sidecar
 from ..file_state import JOURNAL_MAGIC
@@ -32,10 +32,10 @@ from ..shown import shown
 from . import folding
 from .whole_files import alone, copy_open, inode, like, link, refuse_holders, remove, rename
 
-NEW = ".restore-new"
-OLD = ".restore-old"
-STEP = ".restore-step"
-FIRST = ".restore-first"
+NEW = our_files.RESTORE_NEW
+OLD = our_files.RESTORE_OLD
+STEP = our_files.RESTORE_STEP
+FIRST = our_files.RESTORE_FIRST
 
 KEPT_SIDECARS = ("-wal", "-journal")
 """What may hold something that SQLite would apply."""

@@ -15,11 +15,12 @@ from pathlib import Path
 
 import apsw
 
-from .. import database, dbhash, partials, preflight, queries, receipts
+from .. import database, dbhash, naming, partials, preflight, queries, receipts
 from ..database import FileState
 from ..file_digests import file_digest
 from ..home import Home
 from ..model import CouldNotLook, Refused, UsageError
+from ..our_files import UNFINISHED_BACKUP
 from ..shape import read_shape
 from ..shown import shown
 from ..sizes import path_text
@@ -27,7 +28,6 @@ from . import shelf
 from .documents import BackupDocument, Manifest
 from .room import explained, free_name, needed, refuse_little_space
 
-UNFINISHED = "unfinished"
 MARKS = "state_meta"
 """The table that holds this tool's own marks, which are no change of a store."""
 
@@ -68,7 +68,7 @@ def back_up(
         return _to_file(home, state, options.output, options.now, progress)
     refuse_little_space(home.root, needed(state))
     with explained(shelf.folder_of(home)), shelf.opened(home, state) as folder:
-        scratch = folder / UNFINISHED
+        scratch = folder / UNFINISHED_BACKUP
         try:
             copy = _verified_copy(home, scratch, progress)
             last = next((one for one in reversed(shelf.manifests(home)) if one.kind == "backup"), None)
@@ -197,7 +197,7 @@ def _to_file(
         try:
             copy = _verified_copy(home, scratch, progress)
             size = scratch.stat().st_size
-            partials.give_name(scratch, target)
+            naming.give_name(scratch, target)
         finally:
             scratch.unlink(missing_ok=True)
     manifest = Manifest(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import apsw
 
-from .. import partials, queries
+from .. import naming, partials, queries
 from ..file_marks import sidecar
 from ..model import CouldNotLook, Refused
 from ..private_files import create_private, reason
@@ -68,7 +68,7 @@ def _new_file(output: Path, source: Source) -> Iterator[Path]:
         try:
             with partial.open("rb") as file:
                 os.fsync(file.fileno())
-            partials.give_name(partial, output)
+            naming.give_name(partial, output)
         except FileExistsError:
             raise Refused(f"{shown(output)} is there already; name a new file") from None
         except OSError as error:

@@ -2,7 +2,8 @@
 
 What it means
 -------------
-Copies of a damaged file, logs that were set aside and locks of processes that are gone lie beside the database and take room.
+Copies of a damaged file, logs that were set aside, locks of processes that are gone and what killed commands of this tool had
+begun to write lie beside the database and take room.
 In a public report 89 GB of such copies were made in eleven days. A folder of a retired log may hold messages that are nowhere
 else.
 
@@ -10,18 +11,21 @@ Why it happens
 --------------
 Hermes copies the file before each attempt to mend it; releases up to 0.19.0 never remove a copy. It sets the log aside when it
 finds that the file was replaced, and an update takes a snapshot. A rebuild of the search index that was killed leaves its lock.
+A backup, restore, salvage, export or repair of this tool that was killed leaves what it was writing.
 
 Repair
 ------
-`trash` moves older copies of a damaged file, copies of nothing but zeroes and stale locks beside the receipt. Room is gained when
-the receipt's folder is removed; until then undo puts them back. Retired logs and snapshots are only listed.
+`trash` moves older copies of a damaged file, copies of nothing but zeroes, stale locks and unfinished files beside the receipt.
+Room is gained when the receipt's folder is removed; until then undo puts them back. Retired logs and snapshots are only listed.
+The next backup or restore, and the next salvage or export into the same file, removes its own unfinished files by itself; an
+unfinished repair is settled by the next `repair --apply`.
 
 Safety
 ------
 Planned only with `--allow-lossy`. The newest copy of a damaged file stays, and all that is younger than 24 hours. A copy that is
-called zeroed is read to its end first. A lock is stale only where its process provably does not exist on this host: never one
-that names a host, that a living process holds, or on a file system that other hosts may share; and not while others have the
-store open. Links are never followed.
+called zeroed is read to its end first. A lock is stale, and a file unfinished, only where its process provably does not exist on
+this host or its lock is free: never a lock that names a host, that a living process holds, or on a file system that other hosts
+may share; and no lock while others have the store open. Links are never followed.
 """
 
 from __future__ import annotations
@@ -34,6 +38,7 @@ from ...leftovers import Leftover, leftovers, lock_record
 from ...model import FileTrash, Finding, Remedy, Safety, Severity, Step
 from ...processes import processes_of
 from ...sizes import size_text
+from ...unfinished import unfinished
 from .._declare import NotApplicable, ScanContext, declare
 
 GRACE_SECONDS = 24 * 3600
@@ -50,10 +55,15 @@ WORDS = {
     "retired-wals": ("retired log", "retired logs"),
     "snapshots": ("snapshot", "snapshots"),
     "stale-lock": ("stale lock", "stale locks"),
+    "unfinished-backups": ("unfinished backup", "unfinished backups"),
+    "unfinished-files": ("unfinished file", "unfinished files"),
+    "unfinished-repairs": ("unfinished repair", "unfinished repairs"),
+    "unfinished-restores": ("file of an unfinished restore", "files of an unfinished restore"),
 }
 LISTED = {
     "retired-wals": "it may hold messages that are nowhere else: hermes-dbtools runbook leftover-files",
     "snapshots": "hermes snapshot lists and prunes them",
+    "unfinished-repairs": "the next hermes-dbtools repair --apply settles it",
 }
 """Why these kinds are never moved."""
 
@@ -72,6 +82,9 @@ def _find(context: ScanContext) -> Iterator[Finding]:
     snapshots = [one for one in found if one.kind == "snapshots"]
     yield from _finding("snapshots", snapshots[:-SNAPSHOTS_KEPT])
     yield from _stale_lock(context, database)
+    broken_off = unfinished(context.home, context.now)
+    for kind in sorted({one.kind for one in broken_off}):
+        yield from _finding(kind, [one for one in broken_off if one.kind == kind])
     yield from _finding("zeroed-copies", [one for one in kinds["zeroed-copies"] if _only_zeroes(one.files)])
 
 
