@@ -7,7 +7,7 @@ that is left alone is listed with the reason.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -88,6 +88,17 @@ def make_plan(report: DatabaseReport, options: PlanOptions | None = None) -> Pla
         max_rows=DEFAULT_MAX_ROWS if options.max_rows is None else options.max_rows,
         idle=options.idle,
     )
+
+
+def mending_answers(report: DatabaseReport, slug: str) -> Iterator[tuple[str, bool]]:
+    """The answers to a class that mend something of it where they are chosen, and whether each drops data."""
+    (result,) = (one for one in report.results if one.slug == slug)
+    for answer in result.answers:
+        for lossy in (False, True):
+            plan = make_plan(report, PlanOptions(choices={slug: answer}, allow_lossy=lossy))
+            if any(step.slug == slug for step in plan.steps):
+                yield answer, lossy
+                break
 
 
 def fingerprint(steps: Iterable[Step]) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..home import DATABASE_NAME, Home, default_home, other_profiles
-from ..model import CouldNotLook, DatabaseReport, UsageError
-from ..plan import FIRST, PlanOptions, make_plan
+from ..model import CouldNotLook, UsageError
+from ..plan import FIRST, PlanOptions, make_plan, mending_answers
 from ..shown import shell_word
 from ..sizes import path_text
 from .document import Command
@@ -84,7 +84,7 @@ def _repairs(place: Place, answer: Answer, slugs: Collection[str], again: str) -
         yield Command(again, "again, when nobody uses the session any more")
     left = _slugs(one.slug for one in plan.skipped if one.slug in slugs)
     for slug in [slug for slug in left if slug not in (*planned, *lossy, REBUILT)][:MOST]:
-        choices = list(_choices(answer.report, slug))
+        choices = list(mending_answers(answer.report, slug))
         for choice in [one for one, lossy in choices if not lossy]:
             command = f"{repair}{slug} --choose {slug}={choice}"
             yield Command(command, f"what {choice!r} would change (nothing is written)")
@@ -92,17 +92,6 @@ def _repairs(place: Place, answer: Answer, slugs: Collection[str], again: str) -
         for choice in [one for one, lossy in choices if lossy]:
             command = f"{repair}{slug} --choose {slug}={choice} --allow-lossy"
             yield Command(command, f"what {choice!r} would drop (nothing is written)")
-
-
-def _choices(report: DatabaseReport, slug: str) -> Iterator[tuple[str, bool]]:
-    """The answers to a class that mend something where they are chosen, and whether each drops data."""
-    (result,) = (one for one in report.results if one.slug == slug)
-    for answer in result.answers:
-        for lossy in (False, True):
-            plan = make_plan(report, PlanOptions(choices={slug: answer}, allow_lossy=lossy))
-            if any(step.slug == slug for step in plan.steps):
-                yield answer, lossy
-                break
 
 
 def _elsewhere(place: Place, sessions: Iterable[Seen]) -> Iterator[Command]:

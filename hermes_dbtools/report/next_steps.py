@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..model import SELECTED, TO_SALVAGE, DatabaseReport, Plan, Result, Severity, Status
-from ..plan import FIRST
+from ..plan import FIRST, PlanOptions, make_plan, mending_answers
 from ..shown import one_line, shell_word
 from . import schema_words
 
@@ -43,12 +43,26 @@ def plan_next(plan: Plan, database: DatabaseReport, options: str = "") -> list[s
         return [f"{command}   {what}"]
     severity = {result.slug: result.severity for result in database.results}
     gravest = max(plan.skipped, key=lambda one: severity.get(one.slug, 0))
-    return [f"hermes-dbtools runbook {gravest.slug}   what to do by hand, step by step"]
+    runbook = f"hermes-dbtools runbook {gravest.slug}   what it means, step by step"
+    return [*_consents(plan, database, gravest.slug, options), runbook]
 
 
 def holders_text(database: DatabaseReport) -> str:
     """Who holds the file."""
     return ", ".join(f"{one_line(holder.name)} (pid {holder.pid})" for holder in database.holders)
+
+
+def _consents(plan: Plan, database: DatabaseReport, slug: str, options: str) -> Iterator[str]:
+    """The dry runs that would mend what this one left alone: with consent to drop data, or with an answer chosen."""
+    repair = f"hermes-dbtools repair {shell_word(database.path)}{options}"
+    lossy = PlanOptions(choices=plan.choices, allow_lossy=True, max_rows=plan.max_rows)
+    if any(step.slug == slug for step in make_plan(database, lossy).steps):
+        yield f"{repair} --allow-lossy   what would be dropped (nothing is written)"
+    elif slug not in plan.choices:
+        for answer, drops in mending_answers(database, slug):
+            consent = " --allow-lossy" if drops and not plan.allow_lossy else ""
+            what = f"what {answer!r} would {'drop' if drops else 'change'} (nothing is written)"
+            yield f"{repair} --choose {slug}={answer}{consent}   {what}"
 
 
 def _doing(database: DatabaseReport, damaged: Sequence[Result]) -> Iterator[tuple[str, str]]:
