@@ -169,7 +169,7 @@ def _look(
     if not reading.rows_trusted:
         return _untrusted(state, shape, options, chosen, on_disk)
     started = time.perf_counter()
-    gate = check_structure(reading.connection, shape, told.table)
+    gate = check_structure(reading.connection, shape, told.table, deep=options.deep)
     gate = replace(gate, seconds=time.perf_counter() - started)
     context = ScanContext(
         reading.connection,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -97,24 +97,31 @@ class _Lines:
 
 
 def check_structure(
-    connection: apsw.Connection, shape: Shape, on_table: Callable[[str], None] = lambda _table: None
+    connection: apsw.Connection,
+    shape: Shape,
+    on_table: Callable[[str], None] = lambda _table: None,
+    *,
+    deep: bool = False,
 ) -> Gate:
     """Ask `quick_check` of each canonical table. A check that raises is damage; what it gave before is kept.
 
-    Asked of the schema it also walks the list of free pages, of which a damaged one costs rows with the next write.
+    Asked of the schema it also walks the list of free pages, of which a damaged one costs rows with the next write. `deep`
+    asks `integrity_check`: it holds every row against each index.
     """
+    check = "integrity_check" if deep else "quick_check"
     damages: list[StructuralDamage] = []
     for table in (*shape.canonical_tables, *(name for name in OF_SQLITE if name in shape.tables), SCHEMA):
         on_table(table)
         lines = _Lines()
         try:
-            for (text,) in connection.execute(f"PRAGMA quick_check({quote(table)})"):
+            for (text,) in connection.execute(f"PRAGMA {check}({quote(table)})"):
                 for line in str(text).splitlines():
                     _sort_line(connection, shape, table, line, lines)
         except (apsw.CorruptError, apsw.IOError, apsw.NotADBError) as error:
             lines.add("table", "", f"the check stopped: {error}")
         if table in shape.canonical_tables and ("table", "") not in lines.found:
-            _open_indexes(connection, shape, table, lines)
+            for _table, index, error in unopened_indexes(connection, table):
+                lines.add("index", index, f"its first page is none of an index: {error}")
             _blame(connection, table, lines)
         damages.extend(
             StructuralDamage(table, kind, index, len(found), found[0], _pages(found))  # type: ignore[arg-type]
@@ -172,23 +179,22 @@ def _owner(connection: apsw.Connection, shape: Shape, table: str, page: int) -> 
     return next((str(name) for (name,) in found if name in names), "")
 
 
-def _open_indexes(connection: apsw.Connection, shape: Shape, table: str, lines: _Lines) -> None:
-    """Open each index of a table: `quick_check` takes a page of a table for one of an index where both have as many entries."""
-    for index in sorted(name for name, of_table in shape.indexes.items() if of_table == table):
+def unopened_indexes(connection: apsw.Connection, table: str = "") -> Iterator[tuple[str, str, str]]:
+    """The indexes, of one table or of all, that cannot be opened: table, name and why.
+
+    `quick_check` takes a page of a table for one of an index where both have as many entries.
+    """
+    for name, index, sql in connection.execute(queries.statement(FILE, "indexes"), {"table": table}):
+        condition = next((found[1] for found in [_SOME_ROWS.search(str(sql))] if found), "")
+        block = queries.statement(FILE, "first-entry-of-some" if condition else "first-entry")
+        head, _place, tail = block.partition("{condition}")
+        filled = queries.fill(head, table=str(name), index=str(index)) + condition + tail
         try:
-            connection.execute(_first_entry(connection, table, index)).fetchall()
+            connection.execute(filled).fetchall()
         except apsw.CorruptError as error:
-            lines.add("index", index, f"its first page is none of an index: {error}")
+            yield str(name), str(index), str(error)
         except apsw.SQLError:
-            continue  # a text that no SQLite makes an index of
-
-
-def _first_entry(connection: apsw.Connection, table: str, index: str) -> str:
-    texts = connection.execute(queries.statement(FILE, "index-text"), {"index": index}).fetchall()
-    condition = next((found[1] for (sql,) in texts if (found := _SOME_ROWS.search(str(sql)))), "")
-    block = queries.statement(FILE, "first-entry-of-some" if condition else "first-entry")
-    head, _place, tail = block.partition("{condition}")
-    return queries.fill(head, table=table, index=index) + condition + tail
+            continue  # of a table that a full-text index is kept in, or a text that no SQLite makes an index of
 
 
 def _blame(connection: apsw.Connection, table: str, lines: _Lines) -> None:

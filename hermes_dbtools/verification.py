@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import apsw
 from . import queries
 from .connections import open_private
 from .pages_read import CHECK_PASSES, PagesRead
+from .structure import unopened_indexes
 
 _TREE = re.compile(r"Tree (\d+)\b")
 _SHARED = "2nd reference to page"
@@ -91,7 +92,15 @@ def whole_file(connection: apsw.Connection) -> tuple[tuple[str, ...], tuple[str,
         return (f"a page of a search index is damaged and ended the check ({problems[0]})",), search
     if search and len(lines) >= PROBLEM_LIMIT:
         return (*problems, f"more than {PROBLEM_LIMIT:,} problems: not all were listed"), search
-    return problems, search
+    return (*problems, *_unopened(connection)), search
+
+
+def _unopened(connection: apsw.Connection) -> Iterator[str]:
+    try:
+        for table, index, error in unopened_indexes(connection):
+            yield f"index {index} of {table} cannot be opened: {error}"
+    except apsw.Error:
+        return  # a schema that cannot be read: the check has said so
 
 
 def tables(

@@ -8,9 +8,12 @@ SELECT 1 FROM {table} INDEXED BY {index} LIMIT 1;
 -- The same of an index of some rows only: it is used where they are asked for by its own condition.
 SELECT 1 FROM {table} INDEXED BY {index} WHERE {condition} LIMIT 1;
 
--- name: index-text
--- The text that made an index, NULL for one of a key.
-SELECT sql FROM sqlite_schema WHERE type = 'index' AND name = :index;
+-- name: indexes
+-- Each index, of one table or of all: its table, its name and the text that made it, NULL for one of a key.
+SELECT tbl_name, name, sql
+  FROM sqlite_schema
+ WHERE type = 'index' AND :table IN ('', tbl_name)
+ ORDER BY tbl_name, name;
 
 -- name: names-lost-row
 -- Whether an index names a row that its table does not have, by an entry that begins with a value as its first column takes.

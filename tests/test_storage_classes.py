@@ -29,6 +29,8 @@ from hermes_dbtools.model import Finding, Holder, Severity
 from hermes_dbtools.scanning import ScanOptions
 from hermes_dbtools.shape import Shape
 from hermes_dbtools.structure import Gate, StructuralDamage
+from hermes_dbtools.verification import verify_copy
+from tests.damage_bytes import swap_pages
 from tests.live_writers import crashed, writer
 from tests.looking import findings
 from tests.shapes.make import execute, fill, make
@@ -280,6 +282,7 @@ def test_a_first_page_of_another_kind_is_damage_of_its_index(store: Path, index:
     assert execute(store, "PRAGMA quick_check") == [("ok",)]
     (found,) = findings(STRUCTURE, store)
     assert (found.kind, found.evidence["object"], found.evidence["canonical"]) == ("index", index, False)
+    assert any(line.startswith(f"index {index} of ") for line in verify_copy(store).problems)
 
 
 def test_an_index_of_another_page_is_no_damage_of_its_table(store: Path) -> None:
@@ -298,6 +301,16 @@ def test_an_index_of_another_page_is_no_damage_of_its_table(store: Path) -> None
     assert (
         found.message == "the index of a key of sessions does not fit its rows; salvage says which there are"
     )
+
+
+def test_an_index_of_wrong_entries_is_found_by_a_deep_look(store: Path) -> None:
+    """Two indexes of one table have changed places: each is whole and has an entry for every row."""
+    roots: dict[str, int] = dict(execute(store, "SELECT name, rootpage FROM sqlite_schema"))
+    swap_pages(store, roots["idx_sessions_source"], roots["idx_sessions_source_id"])
+    for deep in (False, True):
+        (report,) = scan((store,), ScanOptions(select=("structural-damage",), deep=deep)).databases
+        found = {finding.key for result in report.results for finding in result.findings}
+        assert found == ({"idx_sessions_source", "idx_sessions_source_id"} if deep else set())
 
 
 def test_unreadable_schema_is_one_finding(store: Path) -> None:
