@@ -25,7 +25,7 @@ GOLDEN = Path(__file__).with_name("golden")
 WRITE_GOLDEN = "HERMES_DBTOOLS_WRITE_GOLDEN"
 """Set it to write tests/golden/ anew; what changed is then for a reviewer to see."""
 
-HELPERS = {"__init__", "options", "completing", "progress", "terminal"}
+HELPERS = {"__init__", "options", "completing", "progress", "shells", "terminal"}
 """Modules of the command line that are no command."""
 
 TASKS = cli.COMMANDS

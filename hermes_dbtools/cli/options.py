@@ -42,7 +42,7 @@ WRITE_CODES = {
 }
 UNDO_CODES = {
     0: "shown, or taken back",
-    1: "a session of it is live: nothing was changed; or taken back, and something after that failed",
+    1: "a session of it is live; or taken back, and something failed after that",
     2: "usage",
     3: "could not look",
     4: "refused or rolled back: no row was changed",
