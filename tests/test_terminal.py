@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from hermes_dbtools import make_fixture, scan
+from hermes_dbtools.apply import ApplyOptions, rehearse
 from hermes_dbtools.cli import progress
 from hermes_dbtools.cli.progress import Progress, duration, share_of
 from hermes_dbtools.comparing.compare import CompareOptions, compare
@@ -28,6 +29,8 @@ from hermes_dbtools.runbook_text import for_terminal, without_comments
 from hermes_dbtools.scanning import ScanOptions
 from hermes_dbtools.space import SpaceOptions, space
 from hermes_dbtools.terminal_text import coloured, fitted, plain_letter
+from hermes_dbtools.undoing import UndoOptions, choose_receipt, undo
+from tests.repairs import COUNTERS, NOW, new_home, plan_of, repair
 from tests.running import COMMAND, SECONDS, environment, tool
 
 CODES = re.compile(r"\x1b\[[0-9;]*m")
@@ -406,6 +409,26 @@ def test_space_and_compare_say_how_much_of_what_they_read_is_done(tmp_path: Path
         assert rising == sorted(rising)
         assert len(set(rising)) > 5
         assert 0.5 < rising[-1] < 1
+
+
+def test_nothing_is_told_while_the_write_lock_is_held(tmp_path: Path) -> None:
+    """A terminal that is held would hold whoever waits for the lock."""
+    home = new_home(tmp_path / "home", "22", COUNTERS)
+    told: list[str] = []
+    plan = plan_of(home)
+    rehearse(home, plan, ApplyOptions(now=NOW, progress=told.append))
+    assert [word.partition(":")[0] for word in told if share_of(word) in (None, 1.0)] == [
+        "copying",
+        "rehearsing",
+    ]
+    told.clear()
+    repair(home, plan, progress=told.append)
+    assert told[-1] == "applying"
+    assert {word.partition(":")[0] for word in told} - {"verifying"} == {"copying", "applying"}
+    told.clear()
+    undo(home, choose_receipt(home, None), UndoOptions(now=NOW, progress=told.append))
+    assert told[-1] == "undoing"
+    assert {word.partition(":")[0] for word in told[:-1]} == {"verifying"}
 
 
 def test_a_scan_of_some_checks_promises_nothing_of_structure(tmp_path: Path) -> None:
