@@ -3,15 +3,15 @@
 A file holds blocks. Each begins with `-- name: <name>`, may say `-- needs: <object> …`, and is followed by comment
 lines that say what a row means and exactly one statement. A block may be written several times with different needs;
 the first one whose needs the file's shape has is used. A need is `table`, `table.column`, `index:<name>` or
-`view:<name>`; with `!` before it, the absence of that object. `-- with: <name>` puts the fitting variant of another
-block of the file before the statement, as a common table expression of that name.
+`view:<name>`; with `!` before it, the absence of that object. `-- with: <name>` puts another block of the file before
+the statement, as a common table expression of that name; where that has variants, so has this one.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -20,7 +20,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One named statement, with the comment above it and the objects it needs."""
+    """One named statement, with the comment above it, the objects it needs and the block that it is written with."""
 
     name: str
     sql: str
@@ -48,7 +48,8 @@ def load(path: str) -> tuple[Query, ...]:
     target = resource("sql")
     for part in f"{path}.sql".split("/"):
         target = target / part
-    return _parse(path, target.read_text("utf-8"))
+    blocks = _parse(path, target.read_text("utf-8"))
+    return tuple(whole for query in blocks for whole in _whole(path, query, blocks))
 
 
 def choose(path: str, name: str, has: Callable[[str], bool]) -> Query | None:
@@ -58,17 +59,22 @@ def choose(path: str, name: str, has: Callable[[str], bool]) -> Query | None:
         raise KeyError(f"{path}.sql has no block {name!r}")
     for query in blocks:
         if all(not has(need[1:]) if need.startswith("!") else has(need) for need in query.needs):
-            return _joined(path, query, has) if query.uses else query
+            return query
     return None
 
 
-def _joined(path: str, query: Query, has: Callable[[str], bool]) -> Query | None:
-    used = choose(path, query.uses, has)
-    if used is None:
-        return None
-    # A materialized expression would hold the whole table in memory.
-    before = f"WITH {query.uses} AS NOT MATERIALIZED (\n{used.sql.removesuffix(';')})\n"
-    return replace(query, sql=before + query.sql)
+def _whole(path: str, query: Query, blocks: tuple[Query, ...]) -> Iterator[Query]:
+    """The block with each variant of the block that it is written with, needs and all; itself where there is none."""
+    if not query.uses:
+        yield query
+        return
+    variants = [block for block in blocks if block.name == query.uses]
+    if not variants or query.name == query.uses:
+        raise MalformedSqlFile(f"{path}.sql: block {query.name!r} is written with {query.uses!r}")
+    for used in (whole for variant in variants for whole in _whole(path, variant, blocks)):
+        # A materialized expression would hold the whole table in memory.
+        before = f"WITH {query.uses} AS NOT MATERIALIZED (\n{used.sql.removesuffix(';')})\n"
+        yield replace(query, sql=before + query.sql, needs=(*query.needs, *used.needs))
 
 
 def _parse(path: str, text: str) -> tuple[Query, ...]:

@@ -144,7 +144,9 @@ def texts() -> Mapping[str, tuple[str, ...]]:
 def test_every_block_is_used(file: str) -> None:
     head = (CHECKOUT / "sql" / f"{file}.sql").read_text("utf-8").partition("-- name:")[0]
     for query in queries.load(file):
-        used = any(fnmatchcase(query.name, text) for text in told(file) if text.strip("*-_ "))
+        used = any(query.name == other.uses for other in queries.load(file)) or any(
+            fnmatchcase(query.name, text) for text in told(file) if text.strip("*-_ ")
+        )
         assert used or FOR_OPERATORS in head.replace("\n-- ", " ").replace("These are for an", "For an"), (
             query.name
         )
@@ -158,6 +160,14 @@ def test_every_block_is_one_documented_statement(file: str) -> None:
         assert query.doc.endswith((".", ":", ")")), query.name
         assert QUOTED.sub("", query.sql).count(";") == 1, query.name
         assert not re.search(r"\?\d*[\s,)]", PLACE.sub("", query.sql)), f"{query.name}: bindings have names"
+
+
+def test_a_block_is_loaded_whole_with_each_variant_of_what_it_is_written_with() -> None:
+    found = [q for q in queries.load("damage/transcript/missing_tool_names") if q.name == "nameable"]
+    assert [query.needs for query in found] == [("messages.active",), ()]
+    for query in found:
+        assert query.sql.startswith("WITH unnamed AS NOT MATERIALIZED (\nWITH tools AS NOT MATERIALIZED (\n")
+        assert ("active" in query.sql) == bool(query.needs)
 
 
 @pytest.fixture(scope="module")
