@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,10 +12,7 @@ from hermes_dbtools.home import Home, resolve
 from hermes_dbtools.model import DatabaseReport, Finding, Severity, Status
 from hermes_dbtools.scanning import ScanOptions, scan
 from tests.real.damages import Row
-from tests.real.store import CHECKOUT
-
-DEADLINE = 120.0
-"""Seconds a command may take at most."""
+from tests.running import tool_here
 
 CORE = (
     *("HDB001", "HDB002", "HDB003", "HDB201", "HDB202", "HDB203", "HDB204", "HDB205", "HDB206"),
@@ -44,13 +39,9 @@ class Ran:
 
 
 def run(*words: str | Path) -> Ran:
-    """Run `hermes-dbtools` in a process of its own."""
-    command = [sys.executable, "-P", "-m", "hermes_dbtools", *map(str, words)]
-    environment = {"PYTHONPATH": str(CHECKOUT), "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=DEADLINE, env=environment, check=False
-    )
-    return Ran(done.returncode, done.stdout, done.stderr)
+    """Run `hermes-dbtools` in this process, which is another than that of the store."""
+    done = tool_here(*words)
+    return Ran(done.code, done.out, done.err)
 
 
 def look(path: Path, **options: Any) -> DatabaseReport:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from tests.real.wheels import wheel
+from tests.real.wheels import modules
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 DEADLINE = 60.0
@@ -61,7 +61,7 @@ class Store:
         """Start the process and open the store; raises StoreError or RuntimeError when that fails."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-P", "-m", "tests.real.store_server", *self._options]
-        command += [self.release, str(wheel(self.release)), str(self.path)]
+        command += [self.release, str(modules(self.release)), str(self.path)]
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe nobody reads could stop the process
         self._process = subprocess.Popen(
             command,
@@ -90,10 +90,13 @@ class Store:
 
     def send(self, verb: str, **args: Any) -> None:
         """Send a request without waiting; every send needs its receive."""
-        pipe = self._running().stdin
-        assert pipe is not None
-        pipe.write(json.dumps({"verb": verb, "args": args}).encode() + b"\n")
-        pipe.flush()
+        process = self._running()
+        assert process.stdin is not None
+        try:
+            process.stdin.write(json.dumps({"verb": verb, "args": args}).encode() + b"\n")
+            process.stdin.flush()
+        except BrokenPipeError:
+            raise self._lost(f"ended with {process.wait(self.deadline)}") from None
 
     def receive(self) -> Any:
         """Return the result of the oldest unanswered request."""

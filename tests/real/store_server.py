@@ -89,7 +89,7 @@ def main() -> None:
     """Open the store named on the command line and serve it."""
     parser = argparse.ArgumentParser()
     parser.add_argument("release")
-    parser.add_argument("wheel")
+    parser.add_argument("modules")
     parser.add_argument("database")
     parser.add_argument("--journal-mode", choices=["wal", "delete"])
     parser.add_argument("--clock", default="{}", help="arguments of the clock verb, as JSON")
@@ -97,7 +97,7 @@ def main() -> None:
     output = os.dup(STDOUT)
     os.dup2(STDERR, STDOUT)  # what the released code prints must not mix with the answers
     logging.disable(logging.CRITICAL)
-    sys.path.insert(0, options.wheel)
+    sys.path.insert(0, options.modules)
     from tests.real.released import Released
     from tests.real.verbs import VERBS
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,6 +35,22 @@ def wheel(release: str) -> Path:
         if not target.exists():
             _download(release, target)
     return target
+
+
+def modules(release: str) -> Path:
+    """Return the folder with the modules of `release`, unpacked from its wheel once, so that a start need not compile them.
+
+    Where the cache cannot be written it is the wheel, of which Python imports too.
+    """
+    packed = wheel(release)
+    folder = packed.with_suffix(".modules")
+    if not folder.exists():
+        try:
+            with _one_process(folder.parent):
+                _unpack(packed, folder)
+        except OSError:
+            return packed
+    return folder
 
 
 def cache_folder() -> Path:
@@ -64,6 +81,16 @@ def _download(release: str, target: Path) -> None:
         if done.returncode != 0 or not fetched.exists():
             raise RuntimeError(f"no wheel of {_distribution(release)} {release}: {done.stderr.strip()}")
         fetched.replace(target)
+
+
+def _unpack(packed: Path, folder: Path) -> None:
+    """Put the modules of a wheel in a folder in one rename."""
+    if folder.exists():
+        return
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch, zipfile.ZipFile(packed) as archive:
+        unpacked = Path(scratch) / "modules"
+        archive.extractall(unpacked, [name for name in archive.namelist() if name.endswith(".py")])
+        unpacked.rename(folder)
 
 
 @contextmanager
