@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes_dbtools import file_digests
 from hermes_dbtools.file_digests import file_digest
 
 CONTENT = b"the bytes of an image" * 100_000
@@ -28,6 +29,14 @@ def test_a_regular_file_by_its_path_or_by_its_name_in_an_open_folder(file: Path)
         assert file_digest(file.name, folder=folder) == DIGEST
     finally:
         os.close(folder)
+
+
+def test_it_says_how_much_it_has_read(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_digests, "BLOCK", max(1, len(CONTENT) // 5))
+    told: list[str] = []
+    assert file_digest(file, progress=told.append) == DIGEST
+    assert len(told) >= 5
+    assert told[-1] == "comparing digests: 99 %"
 
 
 def test_a_link_only_where_it_may_be_followed(file: Path) -> None:
