@@ -15,6 +15,7 @@ from ..copies import copy_plain, scratch_folder
 from ..database import FileState, Reading
 from ..file_digests import file_digest
 from ..model import CouldNotLook, Refused
+from ..pages_read import CHECK_PASSES, told
 from ..scratch_room import NoRoom, room_for_copy
 from ..shape import read_shape
 from ..shown import shown
@@ -61,7 +62,7 @@ def readable(source: Path) -> Iterator[Path]:
         yield copy
 
 
-def verified_source(source: Path) -> Looked:
+def verified_source(source: Path, progress: database.Progress = database.quiet) -> Looked:
     """Check a backup whatever made it. Raises Refused when it is damaged, CouldNotLook when it is no store."""
     state = database.examine(source)
     if state.problem:
@@ -71,7 +72,7 @@ def verified_source(source: Path) -> Looked:
     if (
         manifest
         and manifest.sha256
-        and (state.wal_size or file_digest(source, follow_links=True) != manifest.sha256)
+        and (state.wal_size or file_digest(source, follow_links=True, progress=progress) != manifest.sha256)
     ):
         raise Refused(
             f"{shown(source)}: the backup is not any more what was verified; nothing was changed; "
@@ -79,7 +80,7 @@ def verified_source(source: Path) -> Looked:
         )
     try:
         with readable(source) as copy:
-            lines, _search = database.read(copy, lambda reading: whole_file(reading.connection))
+            lines = database.read(copy, lambda reading: _problems(reading, progress))
             problems = preflight.structural(lines) or database.read(copy, _uncountable)
             if not problems:
                 return _named(database.read(copy, _read), state, source)
@@ -89,6 +90,11 @@ def verified_source(source: Path) -> Looked:
         f"{shown(source)}: the backup is damaged: {problems[0]}; nothing was changed; "
         "name another one (hermes-dbtools backup --list)"
     )
+
+
+def _problems(reading: Reading, progress: database.Progress) -> tuple[str, ...]:
+    with told((reading.connection,), "verifying the backup", progress, passes=CHECK_PASSES):
+        return whole_file(reading.connection)[0]
 
 
 def _named(looked: Looked, state: FileState, path: Path) -> Looked:

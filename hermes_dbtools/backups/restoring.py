@@ -73,7 +73,7 @@ def prepare(home: Home, word: str, progress: Callable[[str], None] = lambda _wha
         raise Refused(f"{shown(source)}: is the database itself; nothing was changed; name a backup")
     known = shelf.described(source)
     progress("verifying the backup")
-    backup = looking.verified_source(source)
+    backup = looking.verified_source(source, progress)
     now = looking.present(state)
     return Prepared(
         source,

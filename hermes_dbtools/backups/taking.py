@@ -113,7 +113,7 @@ def _unchanged(last: Manifest, path: Path, copy: Copy, progress: Callable[[str],
     if last.schema_sha256 != copy.schema_sha256 or _without_marks(last.rows) != _without_marks(copy.rows):
         return False
     progress("comparing with the last backup")
-    if file_digest(path, follow_links=True) != last.sha256:
+    if file_digest(path, follow_links=True, progress=progress) != last.sha256:
         return False
     return last.sha256 == copy.sha256 or _rows_digest(path) == _rows_digest(copy.path)
 
