@@ -20,7 +20,7 @@ import pytest
 
 from hermes_dbtools import make_fixture, scan
 from hermes_dbtools.apply import ApplyOptions, rehearse
-from hermes_dbtools.cli import progress
+from hermes_dbtools.cli import cli, progress
 from hermes_dbtools.cli.progress import Progress, duration, share_of
 from hermes_dbtools.comparing.compare import CompareOptions, compare
 from hermes_dbtools.home import resolve
@@ -338,6 +338,20 @@ def test_progress_says_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
         "50 s  verifying",
         "",
     ]
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_quiet_is_quiet_on_a_terminal_too(
+    store: Path, quiet: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "SHOWN_AFTER", -1.0)
+    words = ["scan", str(store), "--fail-on", "never", *(["--quiet"] if quiet else [])]
+    with screen(60) as (terminal, written), os.fdopen(os.dup(terminal), "w", encoding="utf-8") as stream:
+        monkeypatch.setattr("sys.stderr", stream)
+        with pytest.raises(SystemExit):
+            cli.main(words, standalone_mode=False)
+    assert (b"reading messages" in b"".join(written)) is not quiet
+    assert (capsys.readouterr().out == "") is quiet
 
 
 def test_progress_goes_on_while_nothing_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

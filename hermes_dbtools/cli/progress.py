@@ -28,10 +28,10 @@ class Progress:
     A word that holds `N of M` or `N %` says how much is done of what stands before it; from that follows what is left.
     """
 
-    def __init__(self) -> None:
-        """Start the clock."""
+    def __init__(self, *, quiet: bool = False) -> None:
+        """Start the clock. `quiet`: say nothing on a terminal either."""
         self._started = time.monotonic()
-        self._on = terminal.is_terminal(sys.stderr)
+        self._on = not quiet and terminal.is_terminal(sys.stderr)
         self._shown = False
         self._what = ""
         self._kind, self._since, self._from = "", self._started, 0.0

@@ -54,7 +54,7 @@ DOCUMENTS = (
 @click.option(
     "--output", metavar="FILE", callback=writable, help="Write the report there instead of to stdout."
 )
-@click.option("--quiet", is_flag=True, help="Print nothing on stdout when the exit code is 0.")
+@click.option("--quiet", is_flag=True, help="Print nothing when the exit code is 0, and no progress.")
 @click.option("--verbose", is_flag=True, help="List every finding.")
 @click.option("--timings", is_flag=True, help="Seconds per class and for the structural check.")
 @click.option("--host", default="", metavar="NAME", help="A name for the report to carry, for report merge.")
@@ -104,7 +104,7 @@ def command(
         options = replace(options, idle=seconds)
     targets = scan_targets(databases, home, all_profiles=all_profiles)
     request = Request(targets, options, jobs, baseline, update_baseline, host)
-    with Progress() as progress:
+    with Progress(quiet=quiet) as progress:
         report = diagnose(request, progress)
     if output is not None or not quiet or report.exit_code:
         shown = rendered(report, request, format_, verbose=verbose, timings=timings)
