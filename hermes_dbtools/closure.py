@@ -14,6 +14,7 @@ import apsw
 
 from . import queries
 from .model import LiveSession, Value
+from .utf8 import text
 
 FILE = "guard/closure"
 
@@ -39,14 +40,6 @@ def reach(
                 reached[other] = _member(other, seeds[seed], below=below)
                 waiting.append((other, seed, below))
     return {reached[key].session_id: reached[key] for key in sorted(reached)}
-
-
-def decoded(key: bytes) -> Value:
-    """An id as str, or as its bytes where it is not UTF-8."""
-    try:
-        return key.decode("utf-8")
-    except UnicodeDecodeError:
-        return key
 
 
 def _rows(
@@ -86,4 +79,4 @@ def _links(rows: list[tuple[Value, ...]]) -> tuple[dict[bytes, set[bytes]], dict
 def _member(key: bytes, seed: LiveSession, *, below: bool) -> LiveSession:
     shown = f"hex:{seed.session_id.hex()}" if isinstance(seed.session_id, bytes) else str(seed.session_id)
     place = f"delegate {shown} below it" if below else f"compression chain of {shown}"
-    return LiveSession(decoded(key), f"{place}: {seed.reason}", seed.holder, seed.expires_at)
+    return LiveSession(text(key), f"{place}: {seed.reason}", seed.holder, seed.expires_at)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import apsw
 
 from . import queries
-from .closure import decoded
 from .model import Value
+from .utf8 import text
 
 FILE = "damage/lineage/lineage_cycles"
 
@@ -60,7 +60,7 @@ def cycles_of(rows: Iterable[tuple[Value, ...]]) -> tuple[Cycle, ...]:
             markers.setdefault(session_id, set()).update(marked)
     both = {key: parents.get(key, set()) | markers.get(key, set()) for key in parents.keys() | markers.keys()}
     return tuple(
-        Cycle(tuple(decoded(key) for key in keys), _over(keys, parents, markers))
+        Cycle(tuple(text(key) for key in keys), _over(keys, parents, markers))
         for keys in sorted(_components(both))
     )
 

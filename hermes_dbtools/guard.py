@@ -17,11 +17,12 @@ import apsw
 
 from . import queries
 from .active_sessions import UnreadableFile, read_entries
-from .closure import decoded, reach
+from .closure import reach
 from .home import Home
 from .model import LiveSession, Value
 from .processes import Processes, holder_pid, processes_of
 from .shape import Shape
+from .utf8 import text
 
 RECENT = 900.0
 """Seconds after its newest message for which an open session is live where there are no turn leases."""
@@ -183,7 +184,7 @@ def _seed(
     session_id: Value, reason: str, holder: str = "", expires_at: float | None = None
 ) -> tuple[bytes, LiveSession]:
     key = session_id if isinstance(session_id, bytes) else str(session_id).encode("utf-8", "surrogatepass")
-    return key, LiveSession(decoded(key), reason, holder, expires_at)
+    return key, LiveSession(text(key), reason, holder, expires_at)
 
 
 def _first_of_each(seeds: Iterator[tuple[bytes, LiveSession]]) -> dict[bytes, LiveSession]:

@@ -1,4 +1,4 @@
-"""Two SQL functions about text that is not UTF-8, for one connection; they read and change no row.
+"""Text that is not UTF-8: its bytes are kept, and two SQL functions tell and mend it; no row is read or changed.
 
 SQLite never checks what it stores as text, and has no function that does. Measured with SQLite 3.54.1 on 1,000,000
 messages of 920 bytes: 0.3 s for one call a row over all text columns joined, less than a pattern match over one column.
@@ -10,11 +10,23 @@ from typing import Any
 
 import apsw
 
+from .model import Value
+
 
 def register(connection: apsw.Connection) -> None:
     """Give the connection `utf8_broken(X)` (0 or 1) and `utf8_mended(X)` (text); X is a blob or NULL."""
     connection.create_scalar_function("utf8_broken", lambda *values: broken(values[0]), 1, deterministic=True)
     connection.create_scalar_function("utf8_mended", lambda *values: mended(values[0]), 1, deterministic=True)
+
+
+def text(value: Value) -> Value:
+    """A value selected as BLOB, as str where it is UTF-8 and as its bytes where it is not."""
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return value
 
 
 def broken(content: Any) -> bool:

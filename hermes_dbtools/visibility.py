@@ -15,6 +15,7 @@ import msgspec
 
 from . import queries
 from .model import Value
+from .utf8 import text
 
 FILE = "visibility"
 
@@ -98,7 +99,7 @@ def standings(connection: apsw.Connection, has: Has) -> dict[Value, Standing]:
 
     `has` says which objects of the file may be relied on, as `ScanContext.has` does; apsw errors pass through.
     """
-    rows = {_id(row[0]): _row(row) for row in _rows(connection, has, "sessions")}
+    rows = {text(row[0]): _row(row) for row in _rows(connection, has, "sessions")}
     following = _following(connection, has)
     found: dict[Value, Standing] = {}
     last_links = _show(rows, following, found)
@@ -110,7 +111,7 @@ def standings(connection: apsw.Connection, has: Has) -> dict[Value, Standing]:
 def _row(row: tuple[Value, ...]) -> _Row:
     _session_id, parent, child, delegate, archived, hidden, compressed = row
     if not child and not delegate and archived == hidden == 0:
-        return _Row(_id(parent), "", (), bool(compressed))
+        return _Row(text(parent), "", (), bool(compressed))
     rules = []
     if child and child != "compressed":
         rules.append(_CHILD_RULES[str(child)])
@@ -122,7 +123,7 @@ def _row(row: tuple[Value, ...]) -> _Row:
         rules.append(Rule.ARCHIVED)
     if hidden:
         rules.append(Rule.HIDDEN)
-    return _Row(_id(parent), str(child), tuple(rules), bool(compressed))
+    return _Row(text(parent), str(child), tuple(rules), bool(compressed))
 
 
 def _following(connection: apsw.Connection, has: Has) -> dict[Value, Value]:
@@ -130,11 +131,11 @@ def _following(connection: apsw.Connection, has: Has) -> dict[Value, Value]:
     following: dict[Value, Value] = {}
     several = False
     for parent, child in _rows(connection, has, "continuations"):
-        several = following.setdefault(_id(parent), _id(child)) != _id(child) or several
+        several = following.setdefault(text(parent), text(child)) != text(child) or several
     if several:
         first: dict[Value, Value] = {}
         for parent, child in _rows(connection, has, "rivals"):
-            first.setdefault(_id(parent), _id(child))
+            first.setdefault(text(parent), text(child))
         following.update(first)
     return following
 
@@ -214,13 +215,3 @@ def _rows(connection: apsw.Connection, has: Has, block: str) -> list[tuple[Value
     if query is None:
         raise KeyError(f"{FILE}.sql has no {block!r} that fits every file")
     return list(connection.execute(query.sql))
-
-
-def _id(value: Value) -> Value:
-    """An id as str, or as its bytes where it is not UTF-8."""
-    if not isinstance(value, bytes):
-        return value
-    try:
-        return value.decode("utf-8")
-    except UnicodeDecodeError:
-        return value

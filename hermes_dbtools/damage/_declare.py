@@ -30,6 +30,7 @@ from ..search_survey import Survey
 from ..shape import Shape
 from ..structure import Gate
 from ..sweep import Sweep
+from ..utf8 import text as text  # what classes select, they decode
 
 HEADINGS = ("What it means", "Why it happens", "Repair", "Safety")
 
@@ -266,16 +267,6 @@ def printable(value: Value) -> str:
     if isinstance(value, bytes):
         return f"hex:{value.hex()}"
     return str(value)
-
-
-def text(value: Value) -> Value:
-    """A value selected as BLOB, as str where it is UTF-8 and as its bytes where it is not."""
-    if not isinstance(value, bytes):
-        return value
-    try:
-        return value.decode("utf-8")
-    except UnicodeDecodeError:
-        return value
 
 
 def whole(value: object) -> int:

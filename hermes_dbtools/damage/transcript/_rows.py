@@ -6,8 +6,8 @@ import json
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 
-from ...model import Statement, Value
-from .._declare import ScanContext, printable, text, whole
+from ...model import Remedy, Safety, Statement, Value
+from .._declare import Damage, ScanContext, printable, text, whole
 
 CHUNK = 500
 """Messages asked for at once; their number never enters the SQL."""
@@ -47,14 +47,20 @@ def last_spoken(context: ScanContext, session: Value) -> int:
     return next((whole(found) for (found,) in context.rows(ROWS, "last-spoken", {"session": session})), 0)
 
 
-def set_aside(session: Value, ids: Iterable[int]) -> tuple[Statement, Statement]:
-    """The statements that take messages out of the live context and count the session again."""
+def set_aside(damage: Damage, context: ScanContext, session: Value, ids: Iterable[int], title: str) -> Remedy:
+    """The answer that takes messages out of the live context and counts the session again, where the file can."""
+    if not context.has("messages.active"):
+        return Remedy("set-aside", Safety.CHOICE, refused="messages of this release cannot be set aside")
     listed = sorted(ids)
     bindings: Mapping[str, Value] = {"session": session, "ids": json.dumps(listed)}
-    return (
+    statements = (
         Statement("set-aside", bindings, len(listed), "messages", "update"),
         Statement("recount", {"session": session}, 1, "sessions", "update"),
     )
+    step = damage.step(
+        key=printable(session), answer="set-aside", title=title, statements=statements, session_ids=(session,)
+    )
+    return Remedy("set-aside", Safety.CHOICE, step)
 
 
 def _bytes(value: Value) -> bytes | None:

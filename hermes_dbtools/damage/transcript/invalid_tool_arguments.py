@@ -73,18 +73,11 @@ def _results(context: ScanContext, session: Value, messages: Collection[int]) ->
 
 
 def _finding(context: ScanContext, session: Value, broken: _Broken) -> Finding:
-    if context.has("messages.active"):
-        step = DAMAGE.step(
-            key=printable(session),
-            answer="set-aside",
-            title=f"set aside {counted(len(broken.messages), 'message')} with broken calls and "
-            f"{counted(len(broken.results), 'result')} in {printable(session)}",
-            statements=set_aside(session, (*broken.messages, *broken.results)),
-            session_ids=(session,),
-        )
-        remedy = Remedy("set-aside", Safety.CHOICE, step)
-    else:
-        remedy = Remedy("set-aside", Safety.CHOICE, refused="messages of this release cannot be set aside")
+    title = (
+        f"set aside {counted(len(broken.messages), 'message')} with broken calls and "
+        f"{counted(len(broken.results), 'result')} in {printable(session)}"
+    )
+    remedy = set_aside(DAMAGE, context, session, (*broken.messages, *broken.results), title)
     return DAMAGE.finding(
         table="messages",
         key=session,

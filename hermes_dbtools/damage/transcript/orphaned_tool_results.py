@@ -70,17 +70,8 @@ def _take_out(context: ScanContext, session: Value, strays: dict[str, list[int]]
 
 
 def _finding(context: ScanContext, session: Value, strays: list[int]) -> Finding:
-    if context.has("messages.active"):
-        step = DAMAGE.step(
-            key=printable(session),
-            answer="set-aside",
-            title=f"set aside {counted(len(strays), 'result')} without a call in {printable(session)}",
-            statements=set_aside(session, strays),
-            session_ids=(session,),
-        )
-        remedy = Remedy("set-aside", Safety.CHOICE, step)
-    else:
-        remedy = Remedy("set-aside", Safety.CHOICE, refused="messages of this release cannot be set aside")
+    title = f"set aside {counted(len(strays), 'result')} without a call in {printable(session)}"
+    remedy = set_aside(DAMAGE, context, session, strays, title)
     return DAMAGE.finding(
         table="messages",
         key=session,

@@ -84,17 +84,8 @@ def _part_says(part: Any) -> bool:
 
 def _finding(context: ScanContext, session: Value, empty: list[int], sentinels: list[int]) -> Finding:
     ids = sorted((*empty, *sentinels))
-    if context.has("messages.active"):
-        step = DAMAGE.step(
-            key=printable(session),
-            answer="set-aside",
-            title=f"set aside {counted(len(ids), 'empty or placeholder message')} of {printable(session)}",
-            statements=set_aside(session, ids),
-            session_ids=(session,),
-        )
-        remedy = Remedy("set-aside", Safety.CHOICE, step)
-    else:
-        remedy = Remedy("set-aside", Safety.CHOICE, refused="messages of this release cannot be set aside")
+    title = f"set aside {counted(len(ids), 'empty or placeholder message')} of {printable(session)}"
+    remedy = set_aside(DAMAGE, context, session, ids, title)
     return DAMAGE.finding(
         table="messages",
         key=session,
