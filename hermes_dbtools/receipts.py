@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 import msgspec
@@ -36,6 +37,18 @@ MOST_SYNCED = 64
 """Folders that are made durable one by one."""
 
 MARK_PREFIX = "hermes_dbtools.repair."
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A receipt that cannot be read: the name of its folder, and the line that says why."""
+
+    name: str
+    line: str
+
+    def may_follow(self, receipt_id: str) -> bool:
+        """Whether it may be of a later moment than a receipt."""
+        return not our_files.RECEIPT_ID.fullmatch(self.name) or self.name[:16] >= receipt_id[:16]
 
 
 def new_folder(home: Home, state: FileState, fingerprint: str, now: float) -> Path:
@@ -101,19 +114,31 @@ def sync_folders(folders: Iterable[Path]) -> None:
 
 
 def read_all(home: Home) -> tuple[Receipt, ...]:
-    """Every receipt of a home's database, oldest first; those of another file in the same folder are not its own.
+    """Every receipt of a home's database that can be read, oldest first; those of another file in the folder are not its own.
 
-    The name of the file tells, not its folder: a home may be moved. Raises UsageError naming a receipt that is malformed.
+    The name of the file tells, not its folder: a home may be moved.
     """
-    root = home.dbtools_dir
-    if not root.is_dir():
-        return ()
-    found = (read(folder) for folder in sorted(root.iterdir()) if (folder / RECEIPT).is_file())
     name = path_text(home.database.name)
+    found = (one for one in _each(home) if isinstance(one, Receipt))
     own = (receipt for receipt in found if PurePath(receipt.database).name == name)
     return tuple(
         sorted(own, key=lambda receipt: receipt.created_at)
     )  # two of one second have names in any order
+
+
+def malformed(home: Home) -> tuple[Malformed, ...]:
+    """The receipts of a home that cannot be read, by name of their folder; of which database they are nobody knows."""
+    return tuple(one for one in _each(home) if isinstance(one, Malformed))
+
+
+def _each(home: Home) -> Iterator[Receipt | Malformed]:
+    root = home.dbtools_dir
+    for folder in sorted(root.iterdir()) if root.is_dir() else ():
+        if (folder / RECEIPT).is_file():
+            try:
+                yield read(folder)
+            except UsageError as error:
+                yield Malformed(folder.name, str(error))
 
 
 def read(folder: Path) -> Receipt:
@@ -139,3 +164,16 @@ def settled(receipt: Receipt, marked: Callable[[str], str]) -> Receipt:
     if receipt.status == "pending":
         return msgspec.structs.replace(receipt, status="committed" if word == "applied" else "rolled-back")
     return receipt
+
+
+def held(receipt: Receipt, marked: Callable[[str], str]) -> Receipt:
+    """The receipt as the file that is there now has it: `gone` where that holds no mark of it, as after a restore.
+
+    The file of before, put back, holds it again; so this is shown and never written.
+    """
+    found, word = settled(receipt, marked), marked(receipt.id)
+    if found.status == "committed" and not word:
+        return msgspec.structs.replace(found, status="gone")
+    if found.status == "undone" and word == "applied":
+        return msgspec.structs.replace(found, status="committed")
+    return found

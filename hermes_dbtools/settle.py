@@ -12,6 +12,7 @@ from . import database, files_back, named_files, queries, receipts, trash
 from .database import FileState
 from .home import Home
 from .model import Receipt
+from .shape import read_shape
 from .unfinished import remove_begun
 
 
@@ -49,14 +50,17 @@ def settle_home(home: Home, state: FileState) -> tuple[Receipt, ...]:
 def proven(home: Home) -> tuple[Receipt, ...]:
     """Every receipt with the status that the database proves, oldest first; writes nothing.
 
-    A database with a hot journal proves nothing: its receipts are as they were written.
+    A database with a hot journal proves nothing: its receipts are as they were written. Raises CouldNotLook.
     """
     if not (found := receipts.read_all(home)):
+        database.read(
+            home.database, lambda reading: read_shape(reading.connection)
+        )  # a bad file, or none of Hermes
         return ()
     words = database.read(home.database, lambda reading: _marks(reading, found))
     if words is None:
         return found
-    return tuple(receipts.settled(receipt, words.__getitem__) for receipt in found)
+    return tuple(receipts.held(receipt, words.__getitem__) for receipt in found)
 
 
 def give_up(home: Home, folder: Path, state: FileState) -> str:

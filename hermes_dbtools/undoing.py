@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,14 +41,12 @@ def choose_receipt(home: Home, receipt_id: str | None) -> Receipt:
 
     Raises UsageError where none or several are named so, Refused where there is nothing to undo.
     """
-    found = history(home)
+    found, malformed = history(home), receipts.malformed(home)
     if receipt_id is None:
-        committed = [receipt for receipt in found if receipt.status == "committed"]
-        if not committed:
-            raise Refused(
-                f"{home.dbtools_dir}: nothing to undo; hermes-dbtools history lists what was applied"
-            )
-        return committed[-1]
+        return _newest(home, found, malformed)
+    for one in malformed:
+        if receipt_id and one.name.startswith(receipt_id):
+            raise UsageError(one.line)
     named = [receipt for receipt in found if receipt.id.startswith(receipt_id)]
     if len(named) != 1:
         raise UsageError(
@@ -57,6 +55,17 @@ def choose_receipt(home: Home, receipt_id: str | None) -> Receipt:
     if named[0].status != "committed":
         raise Refused(f"receipt {named[0].id} is {named[0].status}: there is nothing to undo")
     return named[0]
+
+
+def _newest(home: Home, found: Sequence[Receipt], malformed: Iterable[receipts.Malformed]) -> Receipt:
+    committed = [receipt for receipt in found if receipt.status == "committed"]
+    newest = committed[-1].id if committed else ""
+    for one in malformed:
+        if one.may_follow(newest):
+            raise UsageError(f"{one.line}; or name the receipt to undo: this one may be newer")
+    if not committed:
+        raise Refused(f"{home.dbtools_dir}: nothing to undo; hermes-dbtools history lists what was applied")
+    return committed[-1]
 
 
 def undo(home: Home, receipt: Receipt, options: UndoOptions | None = None) -> Receipt:

@@ -37,3 +37,6 @@ def command(database: str | None, home: str | None, format_: str) -> None:
         write(history_text(found))
     if unproven is not None:
         raise unproven
+    if malformed := receipts.malformed(where):
+        others = f" (and {len(malformed) - 1:,} more)" if len(malformed) > 1 else ""
+        raise CouldNotLook(f"{malformed[0].line}{others}")

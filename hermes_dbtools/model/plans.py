@@ -66,7 +66,7 @@ class Receipt(msgspec.Struct, frozen=True):
     """
 
     id: str
-    status: Literal["pending", "committed", "rolled-back", "undone"]
+    status: Literal["pending", "committed", "rolled-back", "undone", "gone"]
     database: str
     created_at: float
     tool: Mapping[str, str]

@@ -41,6 +41,9 @@ def receipt_text(receipt: Receipt) -> str:
     return "\n".join(lines) + "\n"
 
 
+GONE = "gone: the database that is there now holds nothing of it, as after a restore of a backup from before; nothing to undo"
+
+
 def history_text(receipts: Sequence[Receipt]) -> str:
     """One line per receipt, oldest first."""
     if not receipts:
@@ -55,12 +58,10 @@ def history_text(receipts: Sequence[Receipt]) -> str:
         ]
         for receipt in receipts
     ]
-    return (
-        tabulate(
-            rows, ["receipt", "status", "when", "steps", "rows"], tablefmt="plain", disable_numparse=True
-        )
-        + "\n"
-    )
+    head = ["receipt", "status", "when", "steps", "rows"]
+    table = tabulate(rows, head, tablefmt="plain", disable_numparse=True)
+    gone = f"\n\n{GONE}" if any(receipt.status == "gone" for receipt in receipts) else ""
+    return f"{table}{gone}\n"
 
 
 def undo_text(receipt: Receipt, *, done: bool) -> str:
