@@ -19,7 +19,7 @@ from .. import database, dbhash, naming, partials, preflight, queries, receipts
 from ..database import FileState
 from ..file_digests import file_digest
 from ..home import Home
-from ..model import CouldNotLook, Refused, UsageError
+from ..model import CouldNotLook, Refused
 from ..our_files import UNFINISHED_BACKUP
 from ..shape import read_shape
 from ..shown import shown
@@ -162,12 +162,11 @@ def _removed(home: Home, folder: Path, keep: int | None) -> tuple[tuple[str, ...
     going = mine[: max(0, len(mine) - keep)] if keep is not None else []
     if not going:
         return (), ()
-    try:
-        named = {os.path.realpath(receipt.backup) for receipt in receipts.read_all(home) if receipt.backup}
-    except UsageError as error:
+    if malformed := receipts.malformed(home):
         raise Refused(
-            f"the backup is made and no older one was removed, for a receipt may need it: {error}"
-        ) from None
+            f"the backup is made and no older one was removed, for a receipt may need it: {malformed[0].line}"
+        )
+    named = {os.path.realpath(receipt.backup) for receipt in receipts.read_all(home) if receipt.backup}
     removed, spared = [], []
     for one in going:
         path = folder / f"{one.name}.db"
