@@ -35,6 +35,14 @@ SELECT CAST(p.prompt AS BLOB)
 -- One row where the session was deleted on purpose.
 SELECT 1 FROM state_meta WHERE key = 'gateway.retired_session.v1.' || CAST(:id AS TEXT);
 
+-- name: first-message
+-- The first message of a session.
+SELECT MIN(m.id) FROM messages AS m WHERE m.session_id = CAST(:id AS TEXT);
+
+-- name: message-there
+-- Whether there is a message of this id, of whatever session.
+SELECT EXISTS (SELECT 1 FROM messages AS m WHERE m.id = :id);
+
 -- name: message-total
 -- needs: index:idx_messages_session
 -- How many messages name a session.

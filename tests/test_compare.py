@@ -75,6 +75,19 @@ def test_the_other_way_round_the_lost_are_gained(tmp_path: Path) -> None:
     assert [row.key for row in table(found, "messages").gained_rows] == ["1", "2"]
 
 
+def test_what_to_run_next_is_said_of_rows_lost_and_of_sessions_out_of_view(tmp_path: Path) -> None:
+    before, after = twins(tmp_path)
+    first, second = sessions_of(before)[:2]
+    execute(after, "UPDATE sessions SET archived = 1 WHERE id = ?", (first,))
+    execute(after, "UPDATE messages SET session_id = 'other' WHERE session_id = ?", (second,))
+    execute(after, "UPDATE sessions SET id = 'other' WHERE id = ?", (second,))
+    said = tool("compare", str(before), str(after), "--no-damage")
+    assert f"  {first}: it is archived\n" in said.out
+    assert " messages are of another session now\n" in said.out
+    assert f"hermes-dbtools explain {after} {first}   why no list shows it\n" in said.err
+    assert "hermes-dbtools runbook after-an-upgrade " in said.err
+
+
 def test_files_in_the_wrong_order_are_noticed(tmp_path: Path) -> None:
     old, new = make(tmp_path / "old.db", "11"), make(tmp_path / "new.db", "22")
     fill(old)

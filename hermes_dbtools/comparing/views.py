@@ -55,6 +55,9 @@ def _loss(key: Value, before: File, after: File) -> str:
         return "its row is gone; it held no messages"
     if has:
         return f"its row is gone; {has:,} of its {had:,} messages are still there"
+    ((first,),) = _rows(before, "first-message", key)
+    if _rows(after, "message-there", first) == [(1,)]:
+        return f"its row is gone; its {had:,} messages are of another session now"
     return f"its row is gone, and its {had:,} messages with it"
 
 

@@ -62,6 +62,12 @@ def compare_next(comparison: Comparison) -> list[str]:
     lines = [f"hermes-dbtools runbook {new.slug}   what it means, step by step" for new in gravest]
     if comparison.damage:
         lines.insert(0, f"hermes-dbtools scan {after}   everything that is damaged now")
+    hidden = [one for one in comparison.out_of_view if one.row == "there"][:1]
+    lines += [
+        f"hermes-dbtools explain {after} {shell_word(one.session)}   why no list shows it" for one in hidden
+    ]
+    if comparison.lost:
+        lines.append("hermes-dbtools runbook after-an-upgrade   what to do where rows were lost")
     return lines
 
 
