@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from importlib.resources.abc import Traversable
 
-from tabulate import tabulate
-
 from . import queries
+from .columns import columns
 from .damage import REGISTRY
 from .report.setting import Rule
 from .runbook_text import without_comments
@@ -26,7 +25,7 @@ def listing() -> str:
         [d.code, d.slug, d.family, d.severity.word, d.safety.value, answers_text(d.answers)] for d in REGISTRY
     ]
     headers = ["code", "damage", "family", "severity", "safety", "answers (default first)"]
-    return tabulate(rows, headers, tablefmt="plain", disable_numparse=True) + "\n"
+    return columns(rows, headers) + "\n"
 
 
 def entry(word: str) -> str:
@@ -71,7 +70,7 @@ def procedures() -> tuple[tuple[str, str], ...]:
 def runbooks() -> str:
     """The runbooks there are."""
     rows = [*procedures(), *((damage.slug, damage.title) for damage in REGISTRY)]
-    return tabulate(rows, ["runbook", "for"], tablefmt="plain", disable_numparse=True) + "\n"
+    return columns(rows, ["runbook", "for"]) + "\n"
 
 
 def runbook(word: str) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tabulate import tabulate
-
+from ..columns import columns
 from ..shown import one_line, shell_word
 from ..sizes import counted, moment_text, search_text, size_text
 
@@ -61,7 +60,7 @@ def list_text(found: BackupsDocument) -> str:
         for one in found.backups
     ]
     heads = ["backup", "when", "what", "size", "sessions", "messages", "rows", "verified"]
-    return tabulate(rows, heads, tablefmt="plain", disable_numparse=True) + f"\n\n{_sum(found.backups)}\n"
+    return columns(rows, heads) + f"\n\n{_sum(found.backups)}\n"
 
 
 def restore_text(done: RestoreDocument) -> str:
@@ -71,11 +70,9 @@ def restore_text(done: RestoreDocument) -> str:
     lines = [
         f"{head}: backup{when}",
         "",
-        tabulate(
+        columns(
             [["", *_row(done.backup)], ["instead of", *_row(done.database)]],
             ["", "file", "size", "schema", "sessions", "messages"],
-            tablefmt="plain",
-            disable_numparse=True,
         ),
     ]
     lines += ["", *(f"note: {one_line(note)}" for note in done.notes)] if done.notes else []

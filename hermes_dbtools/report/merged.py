@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tabulate import tabulate
-
+from ..columns import columns
 from ..merging import Merged, MergedDatabase, MergedResult
 from ..shown import one_line
 from ..sizes import counted
@@ -24,9 +23,7 @@ def merged_text(merged: Merged) -> str:
         for database in report.databases
         for row in _rows(one_line(host), database)
     ]
-    table = tabulate(rows, HEADERS, tablefmt="plain", disable_numparse=True)
-    lines = "\n".join(line.rstrip() for line in table.splitlines())
-    return f"{lines}\n\n{_sums(merged)}\n"
+    return f"{columns(rows, HEADERS)}\n\n{_sums(merged)}\n"
 
 
 def _rows(host: str, database: MergedDatabase) -> Iterator[Row]:

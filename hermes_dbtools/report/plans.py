@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from tabulate import tabulate
-
+from ..columns import columns
 from ..model import (
     DatabaseReport,
     Plan,
@@ -44,7 +43,7 @@ def plan_text(
     if rows:
         lines += [
             "",
-            _indent(tabulate(rows, ["damage", "step", "rows"], tablefmt="plain", disable_numparse=True)),
+            columns(rows, ["damage", "step", "rows"], indent="  "),
         ]
         lines += ["", _totals_text(plan)]
     if verbose:
@@ -151,7 +150,3 @@ def _skipped_lines(plan: Plan, *, verbose: bool) -> list[str]:
             f"skipped, active: {len(sessions):,} session{'s' if len(sessions) > 1 else ''} ({one_line(reason)})"
         )
     return ["", *lines] if lines else []
-
-
-def _indent(text: str) -> str:
-    return "\n".join("  " + line.rstrip() for line in text.splitlines())

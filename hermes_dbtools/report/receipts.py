@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tabulate import tabulate
-
-from ..model import (
-    Receipt,
-)
+from ..columns import columns
+from ..model import Receipt
 from ..shown import one_line, shell_word
 from ..sizes import counted, moment_text
 from . import schema_words
@@ -59,7 +56,7 @@ def history_text(receipts: Sequence[Receipt]) -> str:
         for receipt in receipts
     ]
     head = ["receipt", "status", "when", "steps", "rows"]
-    table = tabulate(rows, head, tablefmt="plain", disable_numparse=True)
+    table = columns(rows, head)
     gone = f"\n\n{GONE}" if any(receipt.status == "gone" for receipt in receipts) else ""
     return f"{table}{gone}\n"
 

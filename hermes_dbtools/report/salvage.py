@@ -7,8 +7,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from tabulate import tabulate
 
+from ..columns import columns
 from ..shown import one_line, shell_word
 from ..sizes import short, size_text
 
@@ -98,8 +98,7 @@ def _tables(tables: Iterable[SalvagedTable]) -> str:
         for table in tables
     ]
     head = ["table", "rows", "from pages", "lost", "bad pages"]
-    text = tabulate(rows, head, tablefmt="plain", disable_numparse=True, colalign=["left", *["right"] * 4])
-    return "\n".join(f"  {line}".rstrip() for line in text.splitlines())
+    return columns(rows, head, indent="  ", numbers=True)
 
 
 def _lost(table: SalvagedTable) -> str:

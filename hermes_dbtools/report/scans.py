@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import PurePath
 
-from tabulate import tabulate
-
+from ..columns import columns
 from ..model import (
     BaselineEntry,
     BaselineUse,
@@ -82,7 +81,7 @@ def _database(database: DatabaseReport, *, verbose: bool, timings: bool, several
             for r in damaged
         ]
         headers = ["severity", "code", "damage", "found", "repair"]
-        lines += [_indent(tabulate(rows, headers, tablefmt="plain", disable_numparse=True)), ""]
+        lines += [columns(rows, headers, indent="  "), ""]
     lines += _findings(damaged) if verbose else _meanings(damaged)
     if verbose or any(state.verdict in TROUBLE for state in database.search):
         lines += search_lines(database.search)
@@ -127,8 +126,4 @@ def _entry(entry: BaselineEntry) -> str:
 def _timings(database: DatabaseReport) -> list[str]:
     rows = [["structure", f"{database.gate_seconds:.4f}"]]
     rows += [[result.slug, f"{result.seconds:.4f}"] for result in database.results if result.seconds]
-    return [_indent(tabulate(rows, ["check", "seconds"], tablefmt="plain", disable_numparse=True)), ""]
-
-
-def _indent(text: str) -> str:
-    return "\n".join("  " + line.rstrip() for line in text.splitlines())
+    return [columns(rows, ["check", "seconds"], indent="  "), ""]

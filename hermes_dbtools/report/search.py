@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tabulate import tabulate
-
+from ..columns import columns
 from ..model import SearchIndexState, Step
 from ..shown import one_line
 from ..sizes import counted
@@ -18,10 +17,9 @@ def search_lines(states: Sequence[SearchIndexState]) -> list[str]:
     """A table with one line per index, then why those are not well that are not; nothing without indexes."""
     if not states:
         return []
-    table = tabulate([_row(state) for state in states], HEADERS, tablefmt="plain", disable_numparse=True)
-    lines = [f"  {line}".rstrip() for line in table.splitlines()]
+    table = columns([_row(state) for state in states], HEADERS, indent="  ")
     reasons = [one_line(f"  {state.name}: {_reason(state)}") for state in states if state.why]
-    return [*lines, *reasons, f"  as SQLite {states[0].engine} sees them", ""]
+    return [table, *reasons, f"  as SQLite {states[0].engine} sees them", ""]
 
 
 def works_text(steps: Iterable[Step]) -> list[str]:

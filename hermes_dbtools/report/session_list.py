@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tabulate import tabulate
-
+from ..columns import columns
 from ..documents import plain
 from ..shown import call, one_line
 from ..sizes import counted, moment_text, short, size_text
@@ -41,7 +40,7 @@ def list_text(sessions: Sequence[Listed], total: int) -> str:
         for one in sessions
     ]
     heads = ["id", "source", "kind", "title", "started", "messages", "state", "why hidden"]
-    lines = [tabulate(rows, heads, tablefmt="plain", disable_numparse=True)] if rows else []
+    lines = [columns(rows, heads)] if rows else []
     lines.append(
         f"{counted(total, 'session')}" + (f", {len(rows):,} shown: --limit 0" if len(rows) < total else "")
     )
@@ -71,7 +70,7 @@ def show_text(shown: Shown) -> str:
     rows = [[share.table, share.column, f"{share.rows:,}", size_text(share.bytes)] for share in shown.tables]
     rows += [["state_meta", name, "1", size_text(size)] for name, size in shown.settings]
     heads = ["table", "by", "rows", "bytes"]
-    lines += ["", _indent(tabulate(rows, heads, tablefmt="plain", disable_numparse=True))]
+    lines += ["", columns(rows, heads, indent="  ")]
     if shown.images:
         lines += ["", f"files named: {len(shown.images):,}"]
         lines += _some([f"  {i.state:8} {i.form}: {one_line(i.path)}" for i in shown.images])
@@ -200,10 +199,6 @@ def _moment(value: float | None) -> str:
 def _some(lines: Sequence[str]) -> list[str]:
     more = len(lines) - MOST
     return [*lines[:MOST], f"  … and {more:,} more"] if more > 0 else list(lines)
-
-
-def _indent(block: str) -> str:
-    return "\n".join(f"  {line}" for line in block.splitlines())
 
 
 def rebuild_next(prepared: Prepared, options: str) -> list[str]:
