@@ -8,8 +8,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from tabulate import tabulate
 
+from ..columns import columns
 from ..model import Severity
 from ..shown import one_line, shell_word
 from ..sizes import counted, search_text, short, size_text
@@ -96,9 +96,7 @@ def _table(tables: Sequence[TableComparison]) -> list[str]:
         if table.status == "compared" and (table.before or table.after)
     ]
     heads = ["table", "before", "after", "lost", "gained", "changed", "converted"]
-    align = ("left", *["right"] * 6)
-    text = tabulate(rows, heads, tablefmt="plain", disable_numparse=True, colalign=align if rows else None)
-    return [f"  {line.rstrip()}" for line in text.splitlines()]
+    return columns(rows, heads, indent="  ", numbers=True).splitlines()
 
 
 def _rows(word: str, table: TableComparison, named: Sequence[RowName], count: int) -> list[str]:
