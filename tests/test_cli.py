@@ -17,6 +17,7 @@ import pytest
 
 from hermes_dbtools import cli, demo
 from hermes_dbtools.cli import options, progress, sessions
+from hermes_dbtools.cli.groups import first_line
 from hermes_dbtools.file_state import JOURNAL_MAGIC
 from tests.running import Ran, environment, tool, tool_here
 from tests.shapes.make import execute, fill, make
@@ -25,7 +26,7 @@ GOLDEN = Path(__file__).with_name("golden")
 WRITE_GOLDEN = "HERMES_DBTOOLS_WRITE_GOLDEN"
 """Set it to write tests/golden/ anew; what changed is then for a reviewer to see."""
 
-HELPERS = {"__init__", "options", "completing", "progress", "shells", "terminal"}
+HELPERS = {"__init__", "groups", "options", "completing", "progress", "shells", "terminal"}
 """Modules of the command line that are no command."""
 
 TASKS = cli.COMMANDS
@@ -483,7 +484,7 @@ def test_the_help_lists_every_command_in_one_line() -> None:
     for line, name in zip(listed, TASKS, strict=True):
         command = group.get_command(None, name)  # type: ignore[arg-type]
         assert command is not None
-        assert line.split(maxsplit=1)[1] == cli.first_line(command)
+        assert line.split(maxsplit=1)[1] == first_line(command)
     assert "Exit codes" in ran.out
     assert ran.out.splitlines()[-1].startswith("    hermes-dbtools ")
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-
 import click
 
-from .options import epilog, prepared
+from .groups import Commands
+from .options import epilog
 
 COMMANDS = (
     "scan",
@@ -29,28 +28,9 @@ COMMANDS = (
 """Every command in the order of the help; each is the module of its name. Its line is the first of its docstring."""
 
 
-class _Commands(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        del ctx
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        del ctx
-        if cmd_name not in COMMANDS:
-            return None
-        command = importlib.import_module(f"{__name__}.{cmd_name}").command
-        assert isinstance(command, click.Command)
-        return prepared(command)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        commands = [(name, self.get_command(ctx, name)) for name in COMMANDS]
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, first_line(command)) for name, command in commands if command])
-
-
-def first_line(command: click.Command) -> str:
-    """What a command does, in one line."""
-    return (command.help or "").partition("\n")[0]
+class _Commands(Commands):
+    names = COMMANDS
+    place = f"{__name__}."
 
 
 def _print_versions(ctx: click.Context, _param: click.Parameter, value: bool) -> None:

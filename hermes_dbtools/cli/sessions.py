@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
-
 import click
 
-from .options import epilog, prepared
+from .groups import Commands
+from .options import epilog
 
 COMMANDS = ("list", "show", "delete", "export", "prune", "rebuild")
 """Every command of the group in the order of the help."""
 
 
-class _Sessions(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        del ctx
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        del ctx
-        if cmd_name not in COMMANDS:
-            return None
-        command = importlib.import_module(f"{__name__}_{cmd_name}").command
-        assert isinstance(command, click.Command)
-        return prepared(command)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        commands = [(name, self.get_command(ctx, name)) for name in COMMANDS]
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, (one.help or "").partition("\n")[0]) for name, one in commands if one])
+class _Sessions(Commands):
+    names = COMMANDS
+    place = f"{__name__}_"
 
 
 @click.group(
