@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.hostile import damage_every_column
+from tests.published import checked
 from tests.running import COMMAND, Ran, environment, tool, tool_here
 from tests.shapes.make import execute, execute_many, fill, make
 
@@ -347,6 +348,16 @@ def test_values_of_every_wrong_kind_in_every_column(
     assert all(line.isprintable() for line in tool_here("scan", path, "--verbose").out.splitlines())
     for more in (("--verbose",), ("--format", "json"), ("--rehearse", "--allow-lossy")):
         assert "Traceback" not in tool_here("repair", path, *more).err
+    listed = tool_here("sessions", "list", path, "--limit", "0", "--format", "json")
+    ids = [one["id"] for one in json.loads(listed.out)["sessions"] if isinstance(one["id"], str)]
+    assert len(ids) > 100
+    for words in (("show", ids[0]), ("delete", ids[50], ids[100]), ("prune", "--older-than", "1d")):
+        ran = tool_here("sessions", *words, "--home", path, "--format", "json")
+        assert (ran.code in (0, 1, 2), "Traceback" in ran.err) == (True, False), words
+    broken = [one for one in ids if one.endswith("not-utf8")]
+    asked = ("sessions", "export", *broken, "--home", str(path), "--format", "json", "-o")
+    assert tool_here(*asked, str(tmp_path / "out.json")).code == 0
+    assert checked((tmp_path / "out.json").read_bytes())[0] == "export"
     ran = tool_here("repair", path, "--apply", "--yes", "--allow-lossy")
     assert ran.code in (0, 1, 4), ran.err
     assert "Traceback" not in ran.err

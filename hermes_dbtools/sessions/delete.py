@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from .. import queries
 from ..cycles import cyclic_sessions
-from ..damage._declare import ScanContext, printable, whole
+from ..damage._declare import ScanContext, printable, text, whole
 from ..model import FileTrash, Finding, Remedy, Safety, Severity, Statement, Step, Value
 from ..sizes import counted
 from ._operation import Operation
@@ -108,8 +108,9 @@ def _find(planner: Operation, context: ScanContext, request: Request) -> Iterato
     files = session_files(context, {one for holding in holdings.values() for one in holding.ids})
     for root, holding in holdings.items():
         yield _finding(root, holding, files, obstacles.get(root, ""))
-    hashes = [row[0] for row in planner.rows(context, "prompts")]
-    if hashes:
+    found_hashes = (text(row[0]) for row in planner.rows(context, "prompts"))
+    # No JSON can name one that is not UTF-8: it stays, and a scan finds it.
+    if hashes := [one for one in found_hashes if isinstance(one, str)]:
         yield _prompts(hashes)
 
 

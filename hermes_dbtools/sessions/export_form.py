@@ -134,8 +134,9 @@ def _session(context: ScanContext, session_id: str) -> dict[str, Any]:
 def _add_prompts(context: ScanContext, row: dict[str, Any]) -> None:
     """The texts that newer stores keep once for many sessions: a delete may remove them with the last of these."""
     for column, place in PROMPTS.items():
-        if row.get(column) and not row.get(place):
-            for (prompt,) in context.rows(FILE, "prompt", {"hash": row[column]}):
+        named = row.get(column)
+        if isinstance(named, str) and named and not row.get(place):
+            for (prompt,) in context.rows(FILE, "prompt", {"hash": named}):
                 row[place] = plain(text(prompt))
 
 

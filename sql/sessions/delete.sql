@@ -150,7 +150,7 @@ SELECT s.id, coalesce(o.root, ''), d.root
 -- name: prompts
 -- needs: system_prompts.hash sessions.system_prompt_hash sessions.tool_names
 -- One row per stored prompt that only sessions use that go: its digest.
-SELECT p.hash
+SELECT CAST(p.hash AS BLOB)
   FROM system_prompts AS p
  WHERE typeof(p.hash) = 'text'
    AND p.hash IN (SELECT s.system_prompt_hash FROM sessions AS s WHERE s.id IN (SELECT d.id FROM temp.doomed_sessions AS d)
@@ -164,7 +164,7 @@ SELECT p.hash
 -- name: prompts
 -- needs: system_prompts.hash sessions.system_prompt_hash
 -- The same for files whose sessions do not name their tools.
-SELECT p.hash
+SELECT CAST(p.hash AS BLOB)
   FROM system_prompts AS p
  WHERE typeof(p.hash) = 'text'
    AND p.hash IN (SELECT s.system_prompt_hash FROM sessions AS s WHERE s.id IN (SELECT d.id FROM temp.doomed_sessions AS d))

@@ -8,7 +8,9 @@ WITH configured AS NOT MATERIALIZED (
     FROM sessions AS s
 )
 SELECT CAST(s.id AS BLOB), CAST(s.source AS BLOB), CAST(s.parent_session_id AS BLOB), CAST(s.title AS BLOB),
-       s.started_at, s.ended_at, CAST(s.end_reason AS BLOB), s.message_count, s.archived IS 1,
+       CASE typeof(s.started_at) WHEN 'text' THEN CAST(s.started_at AS BLOB) ELSE s.started_at END,
+       CASE typeof(s.ended_at) WHEN 'text' THEN CAST(s.ended_at AS BLOB) ELSE s.ended_at END, CAST(s.end_reason AS BLOB),
+       CASE typeof(s.message_count) WHEN 'text' THEN CAST(s.message_count AS BLOB) ELSE s.message_count END, s.archived IS 1,
        CASE WHEN s.parent_session_id IS json_extract(s.config, '$._branched_from') AND s.parent_session_id IS NOT NULL THEN 'branch'
             WHEN s.parent_session_id IS json_extract(s.config, '$._reset_from') AND s.parent_session_id IS NOT NULL THEN 'reset'
             WHEN s.parent_session_id IS json_extract(s.config, '$._delegate_from') AND s.parent_session_id IS NOT NULL THEN 'delegate'
@@ -36,7 +38,9 @@ WITH configured AS NOT MATERIALIZED (
     FROM sessions AS s
 )
 SELECT CAST(s.id AS BLOB), CAST(s.source AS BLOB), CAST(s.parent_session_id AS BLOB), CAST(s.title AS BLOB),
-       s.started_at, s.ended_at, CAST(s.end_reason AS BLOB), s.message_count, s.archived IS 1,
+       CASE typeof(s.started_at) WHEN 'text' THEN CAST(s.started_at AS BLOB) ELSE s.started_at END,
+       CASE typeof(s.ended_at) WHEN 'text' THEN CAST(s.ended_at AS BLOB) ELSE s.ended_at END, CAST(s.end_reason AS BLOB),
+       CASE typeof(s.message_count) WHEN 'text' THEN CAST(s.message_count AS BLOB) ELSE s.message_count END, s.archived IS 1,
        CASE WHEN s.parent_session_id IS json_extract(s.config, '$._branched_from') AND s.parent_session_id IS NOT NULL THEN 'branch'
             WHEN s.parent_session_id IS json_extract(s.config, '$._delegate_from') AND s.parent_session_id IS NOT NULL THEN 'delegate'
             WHEN s.parent_session_id IS NOT NULL AND p.end_reason = 'compression' THEN 'continuation'
@@ -55,7 +59,9 @@ SELECT CAST(s.id AS BLOB), CAST(s.source AS BLOB), CAST(s.parent_session_id AS B
 -- name: sessions
 -- The same for the oldest files, which know neither markers nor flags.
 SELECT CAST(s.id AS BLOB), CAST(s.source AS BLOB), CAST(s.parent_session_id AS BLOB), CAST(s.title AS BLOB),
-       s.started_at, s.ended_at, CAST(s.end_reason AS BLOB), s.message_count, 0,
+       CASE typeof(s.started_at) WHEN 'text' THEN CAST(s.started_at AS BLOB) ELSE s.started_at END,
+       CASE typeof(s.ended_at) WHEN 'text' THEN CAST(s.ended_at AS BLOB) ELSE s.ended_at END, CAST(s.end_reason AS BLOB),
+       CASE typeof(s.message_count) WHEN 'text' THEN CAST(s.message_count AS BLOB) ELSE s.message_count END, 0,
        CASE WHEN s.parent_session_id IS NULL THEN 'root'
             WHEN p.end_reason = 'compression' THEN 'continuation'
             WHEN s.source IN ('subagent', 'tool') THEN 'delegate'
