@@ -116,8 +116,11 @@ def accept(report: Report, baseline: Baseline, today: datetime.date) -> Report:
     found = set(_identities(report.databases, baseline))
     looked = _looked_at(report.databases, baseline)
     expired = [entry for identity, entry in entries.items() if identity in found and identity not in valid]
+    given = {relative_name(database.path, baseline.folder) for database in report.databases}
     unused = [
-        entry for entry in baseline.entries if _identity(entry) not in found and _place(entry) in looked
+        entry
+        for entry in baseline.entries
+        if _identity(entry) not in found and (_place(entry) in looked or _is_gone(entry, baseline, given))
     ]
     use = BaselineUse(baseline.file, tuple(expired), tuple(unused))
     return msgspec.structs.replace(report, databases=databases, baseline=use)
@@ -184,6 +187,11 @@ def _looked_at(databases: Iterable[DatabaseReport], baseline: Baseline) -> set[t
 
 def _identity(entry: BaselineEntry) -> Identity:
     return Identity(entry.database, entry.code, entry.table, entry.key, entry.kind)
+
+
+def _is_gone(entry: BaselineEntry, baseline: Baseline, given: Collection[str]) -> bool:
+    """Whether the database of an entry was moved or removed; one that was given is asked by the scan itself."""
+    return entry.database not in given and not os.path.lexists(os.path.join(baseline.folder, entry.database))  # noqa: PTH118 - not normalised
 
 
 def _place(entry: BaselineEntry) -> tuple[str, str]:

@@ -142,6 +142,18 @@ def test_an_update_leaves_what_it_did_not_look_at(store: Path, tmp_path: Path) -
     assert json.loads(Path("k.json").read_text("utf-8"))["accepted"] == left, "it could not look"
 
 
+def test_a_database_that_was_moved_is_named_and_keeps_its_entries(store: Path) -> None:
+    before = updated(store)
+    moved = store.rename(store.with_name("moved.db"))
+    ran = scanned(moved)
+    assert ran.code == 1
+    assert ran.out.count(" of fixtures/state.db is not there any more\n") == before.count("[[accepted]]")
+    Path("known.toml").write_text(before.replace("fixtures/state.db", "fixtures/moved.db"), "utf-8")
+    again = scanned(moved)
+    assert (again.code, "any more" in again.out) == (0, False)
+    assert before.count("[[accepted]]") == updated(moved).count("[[accepted]]")
+
+
 def test_an_update_enters_what_counts_for_fail_on(store: Path) -> None:
     assert '"HDB501"' not in updated(store, fail_on=Severity.ERROR)
     assert scanned(store).code == 1
