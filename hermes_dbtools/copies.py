@@ -21,7 +21,7 @@ from .connections import READ_BUSY_MS, WRITE_BUSY_MS, connect, file_uri
 from .file_marks import marks
 from .file_state import FileState
 from .model import CouldNotLook, Refused
-from .private_files import FILE_MODE, create_private, free_bytes
+from .private_files import FILE_MODE, create_private, free_bytes, reason
 from .shown import shown
 from .wal_snapshot import Snapshot, finish
 
@@ -53,13 +53,18 @@ class WrittenTooOften(Exception):
 @contextmanager
 def scratch_folder(needed: int) -> Iterator[Path]:
     """A 0700 folder with room for `needed` bytes, removed with its content; CouldNotLook without room."""
-    free = free_bytes(Path(tempfile.gettempdir()))
-    if free < needed:
+    try:
+        place = tempfile.gettempdir()  # which writes a few bytes to see whether it can
+        if (free := free_bytes(Path(place))) < needed:
+            raise CouldNotLook(
+                f"{place}: a private copy needs {needed:,} bytes and {free:,} are free; "
+                "set TMPDIR to a folder with more room"
+            )
+        folder = Path(tempfile.mkdtemp(prefix="hermes-dbtools-"))
+    except OSError as error:
         raise CouldNotLook(
-            f"{tempfile.gettempdir()}: a private copy needs {needed:,} bytes and {free:,} are free; "
-            "set TMPDIR to a folder with more room"
-        )
-    folder = Path(tempfile.mkdtemp(prefix="hermes-dbtools-"))
+            f"a private copy cannot be made ({reason(error)}); set TMPDIR to a folder with more room"
+        ) from None
     try:
         yield folder
     finally:
@@ -147,8 +152,9 @@ def _new_copy(target: Path) -> Iterator[BinaryIO]:
     except BaseException as error:
         target.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            reason = (error.strerror or str(error)).lower()
-            raise Refused(f"{shown(target)}: the copy failed ({reason}); nothing was changed") from error
+            raise Refused(
+                f"{shown(target)}: the copy failed ({reason(error)}); nothing was changed"
+            ) from error
         raise
 
 

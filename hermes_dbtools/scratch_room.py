@@ -34,9 +34,16 @@ def room_for_copy(source: Path) -> Iterator[None]:
         if isinstance(error, apsw.Error) and not unwritten(error):
             raise
         raise NoRoom(
-            f"{shown(source)}: cannot be copied to {shown(tempfile.gettempdir())} ({reason(error)}); "
+            f"{shown(source)}: cannot be copied{_place()} ({reason(error)}); "
             "set TMPDIR to a folder with more room"
         ) from None
+
+
+def _place() -> str:
+    try:
+        return f" to {shown(tempfile.gettempdir())}"
+    except OSError:  # it can write to none
+        return ""
 
 
 def unwritten(error: apsw.Error) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -376,6 +377,23 @@ def assert_nothing_is_left(
 
 def statuses(home: Home) -> list[str]:
     return [receipt.status for receipt in history(home)] if home.database.exists() else []
+
+
+@pytest.mark.parametrize("words", [("scan",), ("salvage", "{new}"), ("space",)], ids=lambda words: words[0])
+def test_no_folder_for_private_copies_is_one_line(words: tuple[str, ...], tmp_path: Path) -> None:
+    home = new_home(tmp_path / "home", SMALL)
+    crashed(home.database, TITLED)
+    home.database.with_name("state.db-shm").unlink()
+    whole = files(home.root)
+    rest = [word.format(new=tmp_path / "new.db") for word in words[1:]]
+    ran = tool(
+        words[0], home.database, *rest, before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    )
+    assert ran.code == 3, ran
+    (line,) = [one for one in (ran.out + ran.err).splitlines() if "TMPDIR" in one]
+    assert "set TMPDIR to a folder with more room" in line
+    assert "Traceback" not in ran.err
+    assert files(home.root) == whole
 
 
 @pytest.fixture
