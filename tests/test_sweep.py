@@ -89,8 +89,9 @@ def test_a_new_mark_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     folder = tmp_path / "sql"
     shutil.copytree(Path(__file__).parents[1] / "sql", folder)
     text = (folder / "sweep.sql").read_text("utf-8")
-    line = "| iif(role = 'tool' AND said GLOB '*lines*', :in_lines, 0)\n               | iif(said LIKE"
-    (folder / "sweep.sql").write_text(text.replace("| iif(said LIKE", line), "utf-8")
+    line = "| iif(role = 'tool' AND content GLOB '*lines*', :in_lines, 0)\n               | iif(content LIKE"
+    assert text.count("| iif(content LIKE") == 1
+    (folder / "sweep.sql").write_text(text.replace("| iif(content LIKE", line), "utf-8")
     monkeypatch.setattr(queries, "resource", lambda _folder: folder)
     queries.load.cache_clear()
     try:
@@ -100,21 +101,31 @@ def test_a_new_mark_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         queries.load.cache_clear()
 
 
+BEHIND_A_NUL = {"reference", "inline"}
+"""What cannot be looked at behind a NUL byte is suspected of both, and read whole by who asks for it."""
+
+
 @pytest.mark.parametrize(
     ("content", "marks"),
     [
         ("plain", set()),
         ("see MEDIA:/a/b.png", {"reference"}),
         ("[Image attached at: /a/b.png]", {"reference"}),
-        ("\0json:" + json.dumps([{"type": "text", "text": "@image:/a/b.png"}]), {"reference"}),
-        ("before\0after @file:/a/b", {"reference"}),
-        ("\0json:" + json.dumps([{"image_url": {"url": "data:image/png;base64,AAAA"}}]), {"inline"}),
-        ("\0json:" + json.dumps([{"type": "image", "source": {"type": "base64", "data": "AA"}}]), {"inline"}),
+        ("\0json:" + json.dumps([{"type": "text", "text": "@image:/a/b.png"}]), BEHIND_A_NUL),
+        ("before\0after @file:/a/b", BEHIND_A_NUL),
+        ("before\0after", BEHIND_A_NUL),
+        ("\0json:" + json.dumps([{"image_url": {"url": "data:image/png;base64,AAAA"}}]), BEHIND_A_NUL),
+        (
+            "\0json:" + json.dumps([{"type": "image", "source": {"type": "base64", "data": "AA"}}]),
+            BEHIND_A_NUL,
+        ),
+        (json.dumps([{"image_url": {"url": "data:image/png;base64,AAAA"}}]), {"inline"}),
+        (json.dumps([{"type": "image", "source": {"type": "base64", "data": "AA"}}]), {"inline"}),
         ("the word base64 alone", set()),
         ("", {"sentinel"}),
         (None, {"sentinel"}),
         (" (empty) ", {"sentinel"}),
-        ("\0json:[]", {"sentinel"}),
+        ("\0json:[]", {"sentinel", *BEHIND_A_NUL}),
         ("You just executed tool calls but returned nothing", {"sentinel"}),
     ],
 )
@@ -124,7 +135,7 @@ def test_text_is_marked_before_and_behind_a_nul_byte(
 ) -> None:
     path = make(tmp_path / "state.db", shape)
     fill(path)
-    if marks != {"sentinel"} and content:
+    if "sentinel" not in marks and content:
         content += " " * 80  # a short one behind a NUL byte may be an empty one
     execute(path, "UPDATE messages SET content = ? WHERE id = 9", (content,))
     with looking(path) as context:
