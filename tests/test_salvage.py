@@ -194,9 +194,40 @@ def test_of_a_damaged_wal_only_the_transactions_before_the_damage_count(source: 
     )
     log = source.with_name("state.db-wal")
     damage_bytes.flip(log, log.stat().st_size - 500, 1)
-    tool_here("salvage", source, tmp_path / "new.db")
+    ran = tool_here("salvage", source, tmp_path / "new.db")
     found = make.execute(tmp_path / "new.db", "SELECT key FROM state_meta WHERE key IN ('first', 'second')")
     assert found == [("first",)]
+    assert ran.code == 0, "the last frame may never have been written whole"
+
+
+@pytest.mark.parametrize("place", ["salt", "checksum", "frame"])
+def test_transactions_behind_a_damaged_place_of_a_wal_are_counted_as_lost(
+    source: Path, tmp_path: Path, place: str
+) -> None:
+    inserts = [f"INSERT INTO state_meta VALUES ('log.{number}', 'yes')" for number in range(4)]
+    killed(source, *inserts)
+    log = source.with_name("state.db-wal")
+    damage_bytes.flip(log, {"salt": 16, "checksum": 24, "frame": 32 + 24 + 100}[place], 4)
+    ran = tool_here("salvage", source, tmp_path / "new.db", "--format", "json")
+    document = json.loads(ran.out)
+    assert (ran.code, document["everything_read"]) == (1, False)
+    assert (document["log"], document["log_lost"]) == ("the -wal holds no whole transaction", 4)
+    told = tool_here("salvage", source, tmp_path / "other.db").out
+    assert "4 transactions lie behind a damaged place of the -wal and cannot be read" in told
+
+
+def test_what_an_older_generation_of_a_wal_left_behind_is_not_lost(source: Path, tmp_path: Path) -> None:
+    """A log that was written back is begun again from its start, and its old frames stay behind the new ones."""
+    killed(
+        source,
+        *(f"INSERT INTO state_meta VALUES ('old.{number}', 'yes')" for number in range(4)),
+        "PRAGMA wal_checkpoint(RESTART)",
+        "INSERT INTO state_meta VALUES ('new', 'yes')",
+    )
+    ran = tool_here("salvage", source, tmp_path / "new.db", "--format", "json")
+    assert (ran.code, json.loads(ran.out)["log_lost"]) == (0, 0)
+    found = make.execute(tmp_path / "new.db", "SELECT count(*) FROM state_meta WHERE key IN ('old.3', 'new')")
+    assert found == [(2,)]
 
 
 def test_the_wal_of_another_file_is_left_out(source: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from ..columns import columns
 from ..shown import one_line, shell_word
-from ..sizes import short, size_text
+from ..sizes import counted, short, size_text
 
 if TYPE_CHECKING:
     from ..salvage.facts import Salvaged, SalvagedTable
@@ -60,12 +60,12 @@ def salvage_text(done: Salvaged) -> str:
 
 
 def salvage_next(done: Salvaged) -> list[str]:
-    """What to run next: look at the new file, and put it in the place of the old one."""
+    """What to run next: look at the new file, mend it, and put it in the place of the old one."""
     output = shell_word(done.output)
     restore = f"hermes-dbtools restore {output} {shell_word(done.source)} --apply"
     return [
+        f"hermes-dbtools scan {output}   what is still to be mended in it",
         f"{restore}   puts it in the place of the damaged file, which is kept",
-        f"hermes-dbtools scan {output}",
     ]
 
 
@@ -81,6 +81,11 @@ def _ways(done: Salvaged) -> list[str]:
         lines.append("its list of free pages cannot be read: rows that were deleted may be among those found")
     if done.log:
         lines.append(done.log)
+    if done.log_lost:
+        count = counted(done.log_lost, "transaction lies", "transactions lie")
+        lines.append(
+            f"{count} behind a damaged place of the -wal and cannot be read: the newest messages are lost"
+        )
     if done.unread_bytes:
         lines.append(f"the disk could not read {size_text(done.unread_bytes)} of it")
     return lines

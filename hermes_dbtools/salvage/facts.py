@@ -43,10 +43,11 @@ class Salvaged(msgspec.Struct, frozen=True):
     """What a salvage did. Sizes are bytes, counts are rows unless they say otherwise.
 
     `header` and `schema` say how they were found; `shape` is the known shape that completed a schema. `log` is what became of
-    a `-wal` or journal. `recovered` sessions were rebuilt, `detached` lost their parent, `unpointed` rows their reference,
-    `left_out` rows had no parent left. `not_made` objects could not be made again. `unplaced` pages hold rows that could be of
-    several tables; of `uncertain` tables more than one order of columns fits. `highest_ids` says whether the ids ever given are
-    known. `doubts` are what SQLite says of old pages that seemed whole, `problems` what it says of the new file.
+    a `-wal` or journal; `log_lost` transactions lie behind a damaged place of it. `recovered` sessions were rebuilt,
+    `detached` lost their parent, `unpointed` rows their reference, `left_out` rows had no parent left. `not_made` objects
+    could not be made again. `unplaced` pages hold rows that could be of several tables; of `uncertain` tables more than one
+    order of columns fits. `highest_ids` says whether the ids ever given are known. `doubts` are what SQLite says of old pages
+    that seemed whole, `problems` what it says of the new file.
     """
 
     source: str
@@ -58,6 +59,7 @@ class Salvaged(msgspec.Struct, frozen=True):
     schema: str
     shape: str
     log: str
+    log_lost: int
     free_list: str
     unread_bytes: int
     tables: tuple[SalvagedTable, ...]
@@ -85,7 +87,9 @@ class Salvaged(msgspec.Struct, frozen=True):
         return (
             all(table.complete for table in self.tables)
             and (self.schema, self.highest_ids) == ("file", "file")
-            and not (self.unread_bytes or self.unplaced or self.not_made or self.search_problem)
+            and not (
+                self.log_lost or self.unread_bytes or self.unplaced or self.not_made or self.search_problem
+            )
             and not (self.left_out or self.unpointed or self.violations or self.doubts or self.problems)
             and not (self.other_type or self.not_text)
         )

@@ -130,6 +130,7 @@ def _build(source: Source, pages: Pages, partial: Path, output: Path, progress: 
         schema=schema.origin,
         shape=schema.shape,
         log=source.log,
+        log_lost=source.log_lost,
         free_list="whole" if free else "unreadable",
         unread_bytes=source.unread_bytes,
         tables=tables,

@@ -20,7 +20,7 @@ from ..private_files import FILE_MODE
 from ..scratch_room import room_for_copy, unwritten
 from ..shown import shown
 from .header import Header, mend, read_header
-from .wal import apply_log, read_log
+from .wal import apply_log, commits_behind, read_log
 
 CHUNK = 1 << 20
 SECTOR = 4096
@@ -31,13 +31,15 @@ SECTOR = 4096
 class Source:
     """A private copy of a damaged file with its log applied, its header mended, and what was found on the way.
 
-    `log` says what became of a `-wal` or a journal. `unread_bytes` could not be read from the disk and are zeroes.
+    `log` says what became of a `-wal` or a journal, `log_lost` how many of its transactions lie behind a damaged place.
+    `unread_bytes` could not be read from the disk and are zeroes.
     """
 
     copy: Path
     state: FileState
     header: Header
     log: str
+    log_lost: int
     unread_bytes: int
 
 
@@ -121,8 +123,10 @@ def _prepared(state: FileState, copy: Path, unread: int) -> Source:
     log_path = sidecar(copy, "-wal")
     log = read_log(log_path)
     known = read_header(copy) if state.size else None
+    lost = commits_behind(log_path, log, known.page_size if known is not None else 0)
     if log is not None and known is not None and not known.derived and known.page_size != log.page_size:
         log, told = None, "the -wal is of a file with other pages and was left out"
+        lost = 0
     elif log is not None:
         apply_log(log, log_path, copy)
         told = f"{len(log.frames):,} pages taken from the -wal"
@@ -135,7 +139,7 @@ def _prepared(state: FileState, copy: Path, unread: int) -> Source:
             f"{shown(state.path)}: nothing in it looks like a page of a database; no row was read"
         )
     mend(copy, header)
-    return Source(copy, state, header, told, unread)
+    return Source(copy, state, header, told, lost, unread)
 
 
 def _roll_back(copy: Path) -> str:

@@ -19,11 +19,15 @@ Sum = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What a log holds: its page size in bytes, the place of the newest frame of each page, pages of the database after it."""
+    """What a log holds: its page size in bytes, the place of the newest frame of each page, pages of the database after it.
+
+    `end` is where the first frame begins that is not valid, or the file ends.
+    """
 
     page_size: int
     frames: dict[int, int]
     page_count: int
+    end: int
 
 
 def read_log(path: Path) -> Log | None:
@@ -53,7 +57,34 @@ def read_log(path: Path) -> Log | None:
                 at += FRAME + size
     except FileNotFoundError:
         return None
-    return Log(size, committed, pages) if pages else None
+    return Log(size, committed, pages, at) if pages else None
+
+
+def commits_behind(path: Path, log: Log | None, page_size: int) -> int:
+    """How many transactions end behind the first place of a log that is damaged; `page_size` is that of the database.
+
+    Frames of one generation have the same salts, and only a committed transaction has a mark at its end: SQLite takes nothing
+    behind a frame that is not valid, so these are lost. A damaged last frame is none: it may never have been written whole.
+    """
+    size = log.page_size if log else page_size
+    if not size or not path.exists():
+        return 0
+    found = 0
+    with path.open("rb") as file:
+        head = file.read(HEADER)
+        first = file.read(FRAME)
+        at = log.end if log else HEADER
+        whole = _header(head) is not None
+        salts = head[16:24] if whole else first[8:16]
+        if whole:
+            at += FRAME + size  # the damaged frame itself
+        file.seek(at)
+        while len(frame := file.read(FRAME)) == FRAME:
+            number, commit = struct.unpack(">2I", frame[:8])
+            found += bool(number and commit) and frame[8:16] == salts
+            at += FRAME + size
+            file.seek(at)
+    return found
 
 
 def apply_log(log: Log, path: Path, database: Path) -> None:
