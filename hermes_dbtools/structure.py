@@ -120,8 +120,8 @@ def check_structure(
         except (apsw.CorruptError, apsw.IOError, apsw.NotADBError) as error:
             lines.add("table", "", f"the check stopped: {error}")
         if table in shape.canonical_tables and ("table", "") not in lines.found:
-            for _table, index, error in unopened_indexes(connection, table):
-                lines.add("index", index, f"its first page is none of an index: {error}")
+            for _table, index, why in unopened_indexes(connection, table):
+                lines.add("index", index, f"its first page is none of an index: {why}")
             _blame(connection, table, lines)
         damages.extend(
             StructuralDamage(table, kind, index, len(found), found[0], _pages(found))  # type: ignore[arg-type]
