@@ -226,6 +226,14 @@ OF_THEIR_OWN = {
 }
 """From which write to which one they do what no other case does."""
 
+ALL_FAIL = {
+    "backup by journal beside a gateway",
+    "restore over a hot journal",
+    "salvage with a hot journal",
+    "undo by journal",
+}
+"""Where no write fails alone: others have that for the same code."""
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, disk: Disk) -> Callable[[str], Case]:
@@ -274,7 +282,7 @@ def test_a_full_disk_at_every_write(
     for first in range(after + 1, last + 1):
         walk.at(first, always=True)
     for first in singly(whole):
-        if after < first <= last:
+        if after < first <= last and name not in ALL_FAIL:
             walk.at(first, always=False)
     assert walk.refused or after, "the first writes come before there is anything to keep"
 

@@ -142,9 +142,13 @@ def test_a_malformed_receipt_in_a_folder_of_any_name_may_be_the_newest(tmp_path:
     assert choose_receipt(home, receipt.id).id == receipt.id
 
 
-@pytest.mark.parametrize("command", ["history", "undo"])
-@pytest.mark.parametrize("what", ["text", "fifo", "folder", "other database", "empty", "missing"])
-def test_what_is_no_store_has_no_history(what: str, command: str, tmp_path: Path) -> None:
+NONE = ["text", "fifo", "folder", "other database", "empty", "missing"]
+
+
+@pytest.mark.parametrize(
+    ("command", "what"), [*(("history", what) for what in NONE), ("undo", "text"), ("undo", "fifo")]
+)
+def test_what_is_no_store_has_no_history(command: str, what: str, tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     if what == "text":
         path.write_text("words " * 100, "utf-8")
