@@ -254,6 +254,14 @@ def test_a_file_cut_off(original: Original, tmp_path: Path, share: float) -> Non
     assert_kept(original, output, lost, unpointed=True)
 
 
+def test_a_last_page_that_is_cut_off_is_said_to_be(original: Original, tmp_path: Path) -> None:
+    """What is cut off reads as zeroes, so a row that ends there may be another."""
+    damaged = original.copy(tmp_path)
+    damage_bytes.cut(damaged, damaged.stat().st_size - 7)
+    done, _output = salvaged(damaged)
+    assert (done.unread_bytes, done.exit_code) == (7, 1)
+
+
 @pytest.mark.parametrize("at", [0, 1, 3, 5, 8, 9, 12])
 @pytest.mark.parametrize("kind", ["leaf", "internal"])
 def test_one_byte_of_the_head_of_a_page(original: Original, tmp_path: Path, kind: str, at: int) -> None:

@@ -87,7 +87,9 @@ def _ways(done: Salvaged) -> list[str]:
             f"{count} behind a damaged place of the -wal and cannot be read: the newest messages are lost"
         )
     if done.unread_bytes:
-        lines.append(f"the disk could not read {size_text(done.unread_bytes)} of it")
+        lines.append(
+            f"{size_text(done.unread_bytes)} of its pages could not be read, or are cut off at its end"
+        )
     return lines
 
 

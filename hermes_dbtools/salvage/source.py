@@ -32,7 +32,7 @@ class Source:
     """A private copy of a damaged file with its log applied, its header mended, and what was found on the way.
 
     `log` says what became of a `-wal` or a journal, `log_lost` how many of its transactions lie behind a damaged place.
-    `unread_bytes` could not be read from the disk and are zeroes.
+    `unread_bytes` could not be read from the disk, or are not there of the last page, and are zeroes.
     """
 
     copy: Path
@@ -138,6 +138,7 @@ def _prepared(state: FileState, copy: Path, unread: int) -> Source:
         raise CouldNotLook(
             f"{shown(state.path)}: nothing in it looks like a page of a database; no row was read"
         )
+    unread += -copy.stat().st_size % header.page_size  # the rest of a last page that is cut off
     mend(copy, header)
     return Source(copy, state, header, told, lost, unread)
 
