@@ -32,7 +32,7 @@ from tests.repairs import (
     bytes_of,
     new_home,
 )
-from tests.running import tool
+from tests.running import tool, tool_here
 from tests.shapes.make import execute
 
 GONE = "20260601_000000_0dd0ff"
@@ -214,10 +214,10 @@ def test_a_line_of_a_log_may_stand_for_a_session(tmp_path: Path) -> None:
     line = APPEND.format(THIRD, FK).strip()
     for word in (line, f"/var/log/hermes/errors.log:{line}"):
         for where in ([home.database], ["--home", home.root]):
-            ran = tool("explain", *where, word)
+            ran = tool_here("explain", *where, word)
             assert (ran.code, ran.err) == (1, "")
             assert f"{THIRD} · missing" in ran.out
-    assert tool("explain", "--home", home.root, "no such session").code == 2
+    assert tool_here("explain", "--home", home.root, "no such session").code == 2
 
 
 def test_all_files_of_a_log_are_read_as_a_shell_gives_them(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_all_files_of_a_log_are_read_as_a_shell_gives_them(tmp_path: Path) -> No
     for log in logs:
         log.write_text(APPEND.format(THIRD, FK))
     for where in ([home.database], ["--home", home.root]):
-        ran = tool("explain", *where, "--log", *logs)
+        ran = tool_here("explain", *where, "--log", *logs)
         assert (ran.code, ran.err) == (1, "")
         assert "errors.log and 3 more: 4 lines about the store" in ran.out
 
@@ -254,12 +254,12 @@ def test_from_a_hidden_session_to_a_listed_one_in_three_commands(
     slug: str, answer: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "state.db"
-    assert tool("fixture", path, "--damage", slug).code == 0
-    found = json.loads(tool("scan", path, "--select", slug, "--format", "json").out)["databases"][0][
+    assert tool_here("fixture", path, "--damage", slug).code == 0
+    found = json.loads(tool_here("scan", path, "--select", slug, "--format", "json").out)["databases"][0][
         "results"
     ]
     (session_id,) = [finding["key"] for result in found for finding in result["findings"]]
-    first = tool("explain", path, session_id)
+    first = tool_here("explain", path, session_id)
     assert "listed  no: " in first.out
     assert commands(first) == [
         f"hermes-dbtools repair {path} --select {slug} --choose {slug}={answer}",
@@ -267,7 +267,7 @@ def test_from_a_hidden_session_to_a_listed_one_in_three_commands(
     ]
     third = typed(commands(typed(commands(first)[0], tmp_path))[0], tmp_path)
     assert third.code == 0, third.out + third.err
-    assert "listed  no: " not in tool("explain", path, session_id).out
+    assert "listed  no: " not in tool_here("explain", path, session_id).out
 
 
 def test_a_note_about_the_session_itself_is_said_and_led_on(tmp_path: Path) -> None:
@@ -277,22 +277,23 @@ def test_a_note_about_the_session_itself_is_said_and_led_on(tmp_path: Path) -> N
         for table in gone
     ]
     home = new_home(tmp_path / "home", "22", *damages)
-    ran = tool("explain", home.database, COMPRESSED)
+    ran = tool_here("explain", home.database, COMPRESSED)
     assert "nothing is wrong with it now" not in ran.out
     assert "--choose closed-without-continuation=reopen" in commands(ran)[0]
 
 
 def test_a_damaged_file_is_in_place_again_in_three_commands(tmp_path: Path) -> None:
-    made = tool("fixture", tmp_path / "state.db", "--damage", "structural-damage:table")
+    made = tool_here("fixture", tmp_path / "state.db", "--damage", "structural-damage:table")
     assert made.code == 0
     log = tmp_path / "errors.log"
     log.write_text(APPEND.format(THIRD, "database disk image is malformed"))
-    first = tool("explain", tmp_path / "state.db", "--log", log)
+    first = tool_here("explain", tmp_path / "state.db", "--log", log)
     assert commands(first)[0] == "hermes-dbtools runbook structural-damage"
     second = typed(commands(first)[1], tmp_path)
-    third = typed(commands(second)[0], tmp_path)
+    (restore,) = [one for one in commands(second) if one.startswith("hermes-dbtools restore ")]
+    third = typed(restore, tmp_path)
     assert third.code == 0, third.out + third.err
-    assert tool("scan", tmp_path / "state.db").code == 0
+    assert tool_here("scan", tmp_path / "state.db").code == 0
 
 
 def test_who_holds_the_file_is_said_of_a_lock(tmp_path: Path) -> None:
@@ -357,7 +358,7 @@ def test_a_log_on_standard_input_and_as_a_document(tmp_path: Path) -> None:
     with log.open("rb") as stdin:
         piped = tool("explain", home.database, "--format", "json", stdin=stdin)
     document = msgspec.json.decode(piped.out, type=Explanation)
-    named = msgspec.json.decode(tool("explain", home.database, "--log", log, "--format", "json").out)
+    named = msgspec.json.decode(tool_here("explain", home.database, "--log", log, "--format", "json").out)
     assert (piped.code, document.exit_code) == (1, 1)
     assert document.log is not None
     assert document.log.name == "stdin"
@@ -367,10 +368,10 @@ def test_a_log_on_standard_input_and_as_a_document(tmp_path: Path) -> None:
 def test_each_printed_command_can_be_run(tmp_path: Path) -> None:
     """What is in the text is what is in the document, and a shell takes it."""
     home = new_home(tmp_path / "it's $HOME", "22", LOST_SESSION)
-    ran = tool("explain", home.database, THIRD)
+    ran = tool_here("explain", home.database, THIRD)
     (command,) = commands(ran)
     second = typed(command, tmp_path)
     assert second.code == 1
     third = typed(commands(second)[0], tmp_path)
     assert third.code == 0, third.err
-    assert tool("explain", home.database, THIRD).code == 0
+    assert tool_here("explain", home.database, THIRD).code == 0
