@@ -20,7 +20,7 @@ from hermes_dbtools.model import CouldNotLook, Severity
 from hermes_dbtools.report.compare import compare_text
 from tests.comparing import NOW, WITH_DAMAGE, compared, differing, table, twins
 from tests.live_writers import files_of, writer
-from tests.running import tool
+from tests.running import tool_here
 from tests.shapes.make import SHAPES, execute, fill, make
 
 
@@ -55,12 +55,12 @@ def test_one_row_deleted_one_changed_one_session_hidden(tmp_path: Path) -> None:
 def test_the_command_says_it_as_text_and_as_json(tmp_path: Path) -> None:
     before, after = twins(tmp_path)
     execute(after, "DELETE FROM messages WHERE id = 1")
-    said = tool("compare", str(before), str(after))
+    said = tool_here("compare", str(before), str(after))
     assert said.code == 1
     assert said.out.endswith("\n1 row lost · 0 gained · 0 changed · 1 kind of new damage\n")
-    shown = tool("compare", str(before), str(after), "--format", "json")
+    shown = tool_here("compare", str(before), str(after), "--format", "json")
     assert shown.code == 1
-    assert shown.out == tool("compare", str(before), str(after), "--format", "json").out
+    assert shown.out == tool_here("compare", str(before), str(after), "--format", "json").out
     document = msgspec.json.decode(shown.out, type=CompareDocument)
     assert table(document, "messages").lost_rows == (RowName("1", sessions_of(before)[0]),)
 
@@ -81,7 +81,7 @@ def test_what_to_run_next_is_said_of_rows_lost_and_of_sessions_out_of_view(tmp_p
     execute(after, "UPDATE sessions SET archived = 1 WHERE id = ?", (first,))
     execute(after, "UPDATE messages SET session_id = 'other' WHERE session_id = ?", (second,))
     execute(after, "UPDATE sessions SET id = 'other' WHERE id = ?", (second,))
-    said = tool("compare", str(before), str(after), "--no-damage")
+    said = tool_here("compare", str(before), str(after), "--no-damage")
     assert f"  {first}: it is archived\n" in said.out
     assert " messages are of another session now\n" in said.out
     assert f"hermes-dbtools explain {after} {first}   why no list shows it\n" in said.err
@@ -92,7 +92,7 @@ def test_files_in_the_wrong_order_are_noticed(tmp_path: Path) -> None:
     old, new = make(tmp_path / "old.db", "11"), make(tmp_path / "new.db", "22")
     fill(old)
     fill(new)
-    said = tool("compare", str(new), str(old), "--no-damage")
+    said = tool_here("compare", str(new), str(old), "--no-damage")
     assert f"next:  hermes-dbtools compare {old} {new}" in said.err
 
 

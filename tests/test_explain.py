@@ -36,7 +36,7 @@ from tests.repairs import (
     bytes_of,
     new_home,
 )
-from tests.running import environment, tool
+from tests.running import environment, tool, tool_here
 from tests.shapes.make import SHAPES, execute
 
 UPSERT, DELETE = failures().statements.upsert, failures().statements.delete
@@ -222,7 +222,7 @@ def test_a_damaged_table_is_said_first(tmp_path: Path) -> None:
         "hermes-dbtools runbook structural-damage",
         f"hermes-dbtools salvage {home.database} {home.database.with_name('salvaged.db')}",
     ]
-    assert tool("explain", home.root, THIRD).code == 1
+    assert tool_here("explain", home.root, THIRD).code == 1
 
 
 def test_a_session_that_its_user_deleted(tmp_path: Path) -> None:
@@ -414,9 +414,9 @@ def test_a_word_that_means_no_session_is_one_clear_line(word: str, told: str, tm
 
 def test_an_id_that_begins_like_an_option_is_one(tmp_path: Path) -> None:
     home = new_home(tmp_path / "home", "22", TOMB.format("-v1.2"))
-    ran = tool("explain", home.database, "--", "-v1.2")
+    ran = tool_here("explain", home.database, "--", "-v1.2")
     assert (ran.code, ran.err) == (0, "")
-    ran = tool("explain", home.database, "--", "-v1.3")
+    ran = tool_here("explain", home.database, "--", "-v1.3")
     assert (ran.code, len(ran.err.splitlines()), ran.out) == (2, 1, "")
 
 
@@ -448,10 +448,10 @@ def test_values_of_any_kind_are_no_obstacle(tmp_path: Path) -> None:
 
 def test_the_document_fits_its_schema_and_says_the_same(tmp_path: Path) -> None:
     home = new_home(tmp_path / "home", "runtime", LOST_SESSION, LEASE.format(THIRD))
-    ran = tool("explain", home.root, THIRD, "--format", "json")
+    ran = tool_here("explain", home.root, THIRD, "--format", "json")
     document = msgspec.json.decode(ran.out, type=Explanation)
     assert (ran.code, document.exit_code, document.sessions[0].id) == (1, 1, THIRD)
-    assert ran.out == tool("explain", home.root, THIRD, "--format", "json").out
+    assert ran.out == tool_here("explain", home.root, THIRD, "--format", "json").out
 
 
 @pytest.fixture
@@ -466,7 +466,7 @@ def test_the_default_home_is_left_out_of_commands_and_others_are_quoted(
     home, env = beside
     ran = tool("explain", THIRD, env=env)
     assert "next:  hermes-dbtools repair --select orphaned-messages " in ran.out
-    ran = tool("explain", "--home", home.root, THIRD, env=environment(HERMES_HOME="/nowhere"))
+    ran = tool_here("explain", "--home", home.root, THIRD, env=environment(HERMES_HOME="/nowhere"))
     assert f"next:  hermes-dbtools repair '{home.database}' --select orphaned-messages " in ran.out
 
 

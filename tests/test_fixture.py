@@ -23,7 +23,7 @@ from hermes_dbtools.scanning import ScanOptions
 from hermes_dbtools.shape import Shape, read_shape
 from tests.live_writers import writer
 from tests.printed import commands, typed
-from tests.running import CHECKOUT, environment, tool
+from tests.running import CHECKOUT, environment, tool_here
 from tests.shapes.health import drifted, unanswered
 from tests.shapes.make import execute, make
 
@@ -158,7 +158,7 @@ def test_the_same_arguments_make_the_same_bytes_in_any_process(tmp_path: Path) -
     digests = set()
     for hash_seed in ("1", "2"):
         home = tmp_path / "home"
-        ran = tool("fixture", str(home), *words, "--force", env=environment(PYTHONHASHSEED=hash_seed))
+        ran = tool_here("fixture", str(home), *words, "--force", env=environment(PYTHONHASHSEED=hash_seed))
         assert ran.code == 0, ran.err
         assert ran.out.splitlines()[1:] == [
             "  orphaned-messages 2",
@@ -223,7 +223,7 @@ def test_what_cannot_be_made_is_one_line_and_no_file(name: str, tmp_path: Path) 
 
 
 def test_a_name_that_is_not_text_is_one_line(tmp_path: Path) -> None:
-    ran = tool("fixture", os.fsencode(tmp_path) + b"/\xff.db")
+    ran = tool_here("fixture", os.fsencode(tmp_path) + b"/\xff.db")
     assert (ran.code, ran.out, list(tmp_path.iterdir())) == (2, "", [])
     assert ran.err.startswith(f"hermes-dbtools: {tmp_path}/\\xff.db is not UTF-8")
     assert len(ran.err.splitlines()) == 1
@@ -233,7 +233,7 @@ def test_a_name_that_is_not_text_is_one_line(tmp_path: Path) -> None:
 def test_what_only_a_deep_scan_finds_is_found_and_mended_by_what_is_printed(
     slug: str, tmp_path: Path
 ) -> None:
-    made = tool("fixture", tmp_path / "state.db", "--damage", slug)
+    made = tool_here("fixture", tmp_path / "state.db", "--damage", slug)
     (command,) = commands(made)
     assert command.endswith(" --deep")
     found = typed(command, tmp_path)
@@ -296,16 +296,16 @@ def test_a_store_that_somebody_uses_is_never_replaced(
 
 
 def test_the_command_says_what_it_made_and_what_comes_next(tmp_path: Path) -> None:
-    ran = tool("fixture", "home", "--home", "--damage", "unreferenced-images=2", cwd=tmp_path)
+    ran = tool_here("fixture", "home", "--home", "--damage", "unreferenced-images=2", cwd=tmp_path)
     assert ran.code == 0
     assert ran.out.splitlines()[1:] == ["  unreferenced-images 2"]
     assert "hermes-dbtools scan home" in ran.err
     assert "for a day" in ran.err
-    again = tool("fixture", "home", "--home", cwd=tmp_path)
+    again = tool_here("fixture", "home", "--home", cwd=tmp_path)
     assert (again.code, again.out) == (4, "")
     assert again.err.count("\n") == 1
-    assert tool("fixture", "x.db", "--shape", "12", cwd=tmp_path).code == 2
-    assert tool("fixture", "x.db", "--shape", "11", "--damage", "null-active", cwd=tmp_path).code == 2
+    assert tool_here("fixture", "x.db", "--shape", "12", cwd=tmp_path).code == 2
+    assert tool_here("fixture", "x.db", "--shape", "11", "--damage", "null-active", cwd=tmp_path).code == 2
 
 
 GROWTH = """

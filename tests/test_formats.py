@@ -29,7 +29,7 @@ from hermes_dbtools.report_document import ReportDocument
 from hermes_dbtools.scanning import ScanOptions
 from hermes_dbtools.selection import find_class
 from hermes_dbtools.shown import one_line
-from tests.running import tool
+from tests.running import tool_here
 from tests.shapes.make import execute
 from tests.test_cli import (
     GOLDEN,
@@ -79,7 +79,7 @@ def could_not_look(folder: Path) -> tuple[Path, ...]:
 
 def repaired(folder: Path) -> tuple[Path, ...]:
     (path,) = damaged(folder)
-    assert tool("repair", path, "--apply", "--yes", "--allow-lossy", *SELECT).code == 0
+    assert tool_here("repair", path, "--apply", "--yes", "--allow-lossy", *SELECT).code == 0
     return (path,)
 
 
@@ -167,7 +167,7 @@ def test_the_command_writes_what_its_renderers_render(tmp_path: Path) -> None:
     request = asked(path)
     report = diagnosing.diagnose(request, lambda _what: None)
     for format_ in RENDERERS:
-        ran = tool("scan", path, "--format", format_, "--select", ",".join(CODES), cwd=tmp_path)
+        ran = tool_here("scan", path, "--format", format_, "--select", ",".join(CODES), cwd=tmp_path)
         assert (ran.code, ran.out, ran.err) == (1, written(report, request, format_), "")
 
 
@@ -445,7 +445,7 @@ def test_a_report_for_a_collector_is_never_seen_half_written(tmp_path: Path) -> 
     file.chmod(0o644)
     before = file.stat().st_ino
     with file.open("rb") as reader:
-        assert tool("scan", path, "--format", "prometheus", "--output", file).code == 0
+        assert tool_here("scan", path, "--format", "prometheus", "--output", file).code == 0
         assert reader.read() == b"old\n", "whoever reads keeps the old file"
     assert file.stat().st_ino != before
     assert file.stat().st_mode & 0o777 == 0o644

@@ -11,7 +11,7 @@ import pytest
 from hermes_dbtools.salvage.salvaging import salvage
 from hermes_dbtools.scanning import ScanOptions, scan
 from tests import damage_bytes
-from tests.running import tool
+from tests.running import tool_here
 from tests.salvaging import all_rows
 from tests.shapes.make import execute, fill, make
 from tests.test_storage_classes import SCHEMAS, half_schema
@@ -68,7 +68,7 @@ def test_whole_pages_are_not_taken_for_good_values(store: Path, tmp_path: Path) 
     bad = found(store)
     assert {code for code, _key in bad} == {"HDB401", "HDB402"}
     output = tmp_path / "new.db"
-    ran = tool("salvage", store, output)
+    ran = tool_here("salvage", store, output)
     assert "everything was read" in ran.out
     assert "verified" not in ran.out
     assert f"hermes-dbtools scan {output}" in ran.err
