@@ -81,6 +81,10 @@ class Gate:
         )
 
 
+STOPPED = ("table", "")
+"""Of what a check that stops is damage: the table."""
+
+
 @dataclass(slots=True)
 class _Lines:
     """What was said of each object of one table. State: `of_page` has the object that a line with its tree named a page of."""
@@ -108,17 +112,12 @@ def check_structure(
     Asked of the schema it also walks the list of free pages, of which a damaged one costs rows with the next write. `deep`
     asks `integrity_check`: it holds every row against each index.
     """
-    check = "integrity_check" if deep else "quick_check"
     damages: list[StructuralDamage] = []
     for table in (*shape.canonical_tables, *(name for name in OF_SQLITE if name in shape.tables), SCHEMA):
         on_table(table)
-        lines = _Lines()
-        try:
-            for (text,) in connection.execute(f"PRAGMA {check}({quote(table)})"):
-                for line in str(text).splitlines():
-                    _sort_line(connection, shape, table, line, lines)
-        except (apsw.CorruptError, apsw.IOError, apsw.NotADBError) as error:
-            lines.add("table", "", f"the check stopped: {error}")
+        lines = _said(connection, shape, table, "integrity_check") if deep else None
+        if lines is None or STOPPED in lines.found:  # a page of an index stops it as well as one of the table
+            lines = _said(connection, shape, table, "quick_check")
         if table in shape.canonical_tables and ("table", "") not in lines.found:
             for _table, index, why in unopened_indexes(connection, table):
                 lines.add("index", index, f"its first page is none of an index: {why}")
@@ -128,6 +127,18 @@ def check_structure(
             for (kind, index), found in sorted(lines.found.items())
         )
     return Gate(tuple(damages), shape.canonical_tables)
+
+
+def _said(connection: apsw.Connection, shape: Shape, table: str, check: str) -> _Lines:
+    """What a check says of one table; of the table itself, where the check stops."""
+    lines = _Lines()
+    try:
+        for (text,) in connection.execute(f"PRAGMA {check}({quote(table)})"):
+            for line in str(text).splitlines():
+                _sort_line(connection, shape, table, line, lines)
+    except (apsw.CorruptError, apsw.IOError, apsw.NotADBError) as error:
+        lines.add(*STOPPED, f"the check stopped: {error}")
+    return lines
 
 
 def _pages(lines: list[str]) -> tuple[int, ...]:
