@@ -13,7 +13,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
@@ -27,6 +27,9 @@ from .selection import selected
 from .sizes import path_text
 
 ENDED = "the process that looked at it ended"
+PATIENCE = 10
+"""How much nicer than others a process is that only takes the time they leave."""
+
 LAST_SECONDS = 10
 """How long a worker that was told to stop may take to remove its private copies."""
 
@@ -64,21 +67,18 @@ def scan(
 
 @dataclass(slots=True)
 class Scans:
-    """Scans of some homes, each home in a process of its own; those that nobody waited for are stopped at the end."""
+    """Scans of some homes, each home in a process of its own."""
 
     _homes: Sequence[Home]
     _workers: Sequence[_Worker]
-    _waiting: set[int] = field(default_factory=set)
 
-    def begin(self, place: int, options: ScanOptions) -> None:
-        """Begin to scan the home at a place, whose last scan is done."""
-        self._waiting.add(place)
+    def begin(self, place: int, options: ScanOptions, *, patient: bool = False) -> None:
+        """Begin to scan the home at a place, whose last scan is done. `patient`: in the time that others leave, from now on."""
         with suppress(OSError):  # it is gone: the answer says so
-            self._workers[place].connection.send((self._homes[place], options))
+            self._workers[place].connection.send((self._homes[place], options, patient))
 
     def report(self, place: int) -> DatabaseReport:
         """Wait for the report on the home at a place."""
-        self._waiting.remove(place)
         try:
             answer = self._workers[place].connection.recv()
         except (EOFError, OSError):
@@ -89,19 +89,12 @@ class Scans:
         assert isinstance(answer, DatabaseReport)
         return answer
 
-    def stop(self) -> None:
-        """Let go of what is still under way."""
-        for place in self._waiting:
-            self._workers[place].interrupt()
-
 
 @contextmanager
 def scans(homes: Sequence[Home]) -> Iterator[Scans]:
     """Processes that scan homes while this one does something else."""
     with _workers(len(homes), ScanOptions()) as workers:
-        found = Scans(homes, workers)
-        yield found
-        found.stop()
+        yield Scans(homes, workers)
 
 
 def _groups(targets: Sequence[Target]) -> list[Group]:
@@ -223,12 +216,14 @@ def _stop_once(_number: int, _frame: object) -> None:
 
 
 def _answer(
-    asked: list[Target] | tuple[Home, ScanOptions], options: ScanOptions
+    asked: list[Target] | tuple[Home, ScanOptions, bool], options: ScanOptions
 ) -> tuple[DatabaseReport, ...] | DatabaseReport | Exception:
     try:
         if isinstance(asked, list):
             return scanning.scan(asked, options, None).databases
-        home, own = asked
+        home, own, patient = asked
+        if patient and hasattr(os, "nice"):
+            os.nice(PATIENCE)
         chosen = selected(own.registry, own.select, own.ignore)
         return scanning.report_of(home, own, chosen, lambda _what: None)
     except Exception as error:  # noqa: BLE001 - a fault of ours is told where the others are

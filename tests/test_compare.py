@@ -286,16 +286,24 @@ def damage_leaf(path: Path, table_name: str) -> None:
     path.write_bytes(data)
 
 
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "processes"])
 @pytest.mark.parametrize("side", ["before", "after"])
-def test_rows_of_damaged_pages_are_not_called_lost(side: str, tmp_path: Path) -> None:
+def test_rows_of_damaged_pages_are_not_called_lost(
+    side: str, elsewhere: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if elsewhere:
+        monkeypatch.setattr(damages, "_cores", lambda: 2)
+        monkeypatch.setattr(damages, "LARGE", 0)
     before, after = twins(tmp_path)
     damage_leaf(before if side == "before" else after, "messages")
     found = compared(before, after)
     messages = table(found, "messages")
     assert (messages.status, messages.lost) == ("could-not-look", 0)
     assert side in messages.reason
+    assert [one.table for one in found.tables if one.status == "could-not-look"] == ["messages"]
     assert found.exit_code == 3
     with_damage = compared(before, after, WITH_DAMAGE)
+    assert with_damage.tables == found.tables
     assert with_damage.exit_code == (3 if side == "before" else 1)
 
 

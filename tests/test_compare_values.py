@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hermes_dbtools.comparing.columns import pair
-from hermes_dbtools.comparing.rows import Layout, walk
+from hermes_dbtools.comparing.rows import Layout, Tally, walk
 from hermes_dbtools.documents import encode
 from hermes_dbtools.report.compare import compare_document, compare_text
 from hermes_dbtools.shape import Column, Shape, Table
@@ -82,7 +82,8 @@ def test_the_walk_tells_what_dictionaries_tell(data: st.DataObject, careful: boo
 
     shape = shape_of()
     layout = Layout(pair(shape.tables["t"], shape.tables["t"]), careful)
-    tally = walk((before, shape), (after, shape), layout, differing_rows)
+    tally = Tally()
+    walk((before, shape), (after, shape), layout, differing_rows, tally)
     old, new = stored(before), stored(after)
     assert (tally.before, tally.after) == (old.total(), new.total())
     keys_old, keys_new = (Counter({key: 0 for key, _v in rows}) for rows in (old, new))

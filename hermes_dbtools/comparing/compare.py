@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import apsw
@@ -11,7 +11,6 @@ import apsw
 from .. import database, queries
 from ..home import Home
 from ..model import CouldNotLook, Severity
-from ..pages_read import fetched, told
 from ..shape import Shape, read_shape
 from ..shown import shown
 from ..sizes import path_text
@@ -20,6 +19,7 @@ from .conversions import Upgrade
 from .damages import Damages, looking
 from .model import Comparison, OutOfView, ShapeChanges, Side, TableComparison
 from .rows import FILE
+from .rows_read import row_total, told
 from .shapes import shape_changes
 from .tables import compare_table
 from .views import out_of_view
@@ -58,15 +58,31 @@ def compare(
         side = database.read(after.database, lambda reading: _side(reading, _opened(reading)))
         return Comparison(side, side, True, (), ShapeChanges(), 0, (), (), (), 0)
 
-    def look(earlier: database.Reading) -> _Rows:
-        return database.read(after.database, lambda later: _look(earlier, later, progress))
+    def rows_of(damaged: Mapping[str, str]) -> _Rows:
+        totals = [database.read(home.database, _row_total) for home in (before, after)]
+        total = sum(totals) if all(totals) else 0
+
+        def look(earlier: database.Reading) -> _Rows:
+            return database.read(
+                after.database, lambda later: _look(earlier, later, damaged, total, progress)
+            )
+
+        return database.read(before.database, look)
+
+    def damaged() -> Mapping[str, str]:
+        return {
+            **dict.fromkeys(_damaged(before, progress), "before"),
+            **dict.fromkeys(_damaged(after, progress), "after"),
+        }
 
     if options.damage:
         with looking(before.database, after, options.now) as damage:
-            rows = database.read(before.database, look)
-            damages = damage(progress)
+            rows = rows_of({} if damage.structure else damaged())
+            damages = damage.answer(progress)
+        if damage.structure and damages.damaged != {}:
+            rows = rows_of(damaged() if damages.damaged is None else damages.damaged)
     else:
-        rows, damages = database.read(before.database, look), Damages((), ())
+        rows, damages = rows_of(damaged()), Damages((), ())
     blind = (*rows.blind, *damages.blind)
     return Comparison(
         rows.before,
@@ -82,26 +98,26 @@ def compare(
     )
 
 
-def _look(earlier: database.Reading, later: database.Reading, progress: Progress) -> _Rows:
+def _look(
+    earlier: database.Reading,
+    later: database.Reading,
+    damaged: Mapping[str, str],
+    total: int,
+    progress: Progress,
+) -> _Rows:
+    """`damaged` names the tables with damaged pages, and in which file; `total` is how many rows there are, 0 if not known."""
     before, after = _opened(earlier), _opened(later)
     first, last = (earlier.connection, before), (later.connection, after)
     upgrade = Upgrade(before, after, later.connection)
-    both = (earlier.connection, later.connection)
-    unread = fetched(both)
-    damaged = {
-        **dict.fromkeys(_damaged(first, progress), "before"),
-        **dict.fromkeys(_damaged(last, progress), "after"),
-    }
     tables = []
-    # A check of structure reads the pages of a table twice, a comparison once.
-    with told(both, "rows", progress, (fetched(both) - unread) // 2) as reading:
+    with told((earlier.connection, later.connection), total, progress) as reading:
         for name in sorted({*before.canonical_tables, *after.canonical_tables}):
-            reading.reading(name)
+            tally = reading.reading(name)
             if name in damaged:
                 reason = f"its pages are damaged {damaged[name]} (HDB002)"
                 tables.append(TableComparison(name, "could-not-look", reason))
             else:
-                tables.append(compare_table(first, last, upgrade, name))
+                tables.append(compare_table(first, last, upgrade, name, tally))
     blind = [f"{table.table}: {table.reason}" for table in tables if table.status == "could-not-look"]
     progress("the lists of sessions")
     count = 0
@@ -124,10 +140,22 @@ def _look(earlier: database.Reading, later: database.Reading, progress: Progress
     )
 
 
-def _damaged(file: tuple[apsw.Connection, Shape], progress: Progress) -> frozenset[str]:
-    """Tables with damaged pages, where a page that is passed over would read as rows that are lost. Indexes are not used."""
-    gate = check_structure(*file, lambda table: progress(f"structure of {table}"))
-    return frozenset(damage.table for damage in gate.damages if damage.kind != "index")
+def _row_total(reading: database.Reading) -> int:
+    return row_total(reading.connection, _opened(reading))
+
+
+def _damaged(home: Home, progress: Progress) -> frozenset[str]:
+    """Tables with damaged pages, where a page that is passed over would read as rows that are lost. Indexes are not used.
+
+    A connection that ran into such a page makes no temporary table any more, so this one is not used for rows.
+    """
+
+    def look(reading: database.Reading) -> frozenset[str]:
+        shape = _opened(reading)
+        gate = check_structure(reading.connection, shape, lambda table: progress(f"structure of {table}"))
+        return frozenset(damage.table for damage in gate.damages if damage.kind != "index")
+
+    return database.read(home.database, look)
 
 
 def _opened(reading: database.Reading) -> Shape:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +20,8 @@ from .model import NewDamage, Word
 LIMIT = 10_000
 """Findings kept per class to be told apart by key; above it only their counts are compared."""
 
+STRUCTURE = "structural-damage"
+
 LARGE = 64 * 1024 * 1024
 """Bytes. A scan of smaller files takes less time than to start a process."""
 
@@ -28,15 +30,27 @@ NAMED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Damages:
-    """What is new, and what could not be looked at, in words."""
+    """What is new, and what could not be looked at, in words.
+
+    `damaged` names the tables with damaged pages and in which file; None where that is not known.
+    """
 
     new: tuple[NewDamage, ...]
     blind: tuple[str, ...]
+    damaged: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """A look that has begun. `structure`: its answer names damaged tables too, so nobody else need look for them."""
+
+    structure: bool
+    answer: Callable[[Callable[[str], None]], Damages]
 
 
 @contextmanager
-def looking(before: Path, after: Home, now: float) -> Iterator[Callable[[Callable[[str], None]], Damages]]:
-    """Begin to look for damage that is new, in processes of their own where that is quicker; what it yields gives the answer.
+def looking(before: Path, after: Home, now: float) -> Iterator[Looking]:
+    """Begin to look for damage that is new, in processes of their own where that is quicker.
 
     Both files are looked at as the database of the same home. A copy lies somewhere else than the files its rows name, so in a
     home of its own it would lack them all. Classes that look at how and where a file lies are left out: that is not what changed.
@@ -45,26 +59,39 @@ def looking(before: Path, after: Home, now: float) -> Iterator[Callable[[Callabl
     options = ScanOptions(limit=LIMIT, now=now)
     homes = (Home(after.root, before, after.profile), after)
     if _cores() < 2 or min(home.database.stat().st_size for home in homes) < LARGE:
-        yield lambda progress: _in_turn(homes, options, progress)
+        yield Looking(structure=False, answer=lambda progress: _in_turn(homes, options, progress))
         return
     with parallel.scans(homes) as scans:
         scans.begin(1, _only(options, lambda _damage: True))
-        scans.begin(0, _only(options, _cheap))
-        yield lambda progress: _awaited(scans, options, progress)
+        # The longest way is rows and then this one: on two cores the other one is done by then.
+        scans.begin(0, _only(options, _cheap), patient=True)
+        yield Looking(structure=True, answer=lambda progress: _awaited(scans, options, progress))
 
 
 def _awaited(scans: parallel.Scans, options: ScanOptions, progress: Callable[[str], None]) -> Damages:
     progress("damage after")
     later = scans.report(1)
     found = _found(later)
-    if not found:
-        return _new(later, ())
     progress("damage before")
     earlier = [scans.report(0)]
     if any(damage.code in found and not _cheap(damage) for damage in REGISTRY):
         scans.begin(0, _only(options, lambda damage: damage.code in found and not _cheap(damage)))
         earlier.append(scans.report(0))
-    return _new(later, earlier)
+    damaged = None
+    if not later.error and not earlier[0].error:
+        damaged = {**dict.fromkeys(_tables(earlier[0]), "before"), **dict.fromkeys(_tables(later), "after")}
+    return replace(_new(later, earlier), damaged=damaged)
+
+
+def _tables(report: DatabaseReport) -> frozenset[str]:
+    """Tables with damaged pages."""
+    return frozenset(
+        finding.table
+        for result in report.results
+        if result.slug == STRUCTURE
+        for finding in result.findings
+        if finding.kind != "index"
+    )
 
 
 def _in_turn(homes: tuple[Home, Home], options: ScanOptions, progress: Callable[[str], None]) -> Damages:

@@ -83,10 +83,21 @@ class Layout:
 
 @dataclass(slots=True)
 class Tally:
-    """How many rows were the same, and how many each file had."""
+    """How many rows were the same, and how many only one file had; it grows while a table is read."""
 
-    before: int = 0
-    after: int = 0
+    same: int = 0
+    only_before: int = 0
+    only_after: int = 0
+
+    @property
+    def before(self) -> int:
+        """Rows of the earlier file."""
+        return self.same + self.only_before
+
+    @property
+    def after(self) -> int:
+        """Rows of the later file."""
+        return self.same + self.only_after
 
 
 Differing = Callable[[Layout, Row | None, Row | None], None]
@@ -98,29 +109,31 @@ def walk(
     after: tuple[apsw.Connection, Shape],
     layout: Layout,
     differing: Differing,
-) -> Tally:
-    """Tell all that differs, in the order of the key. Raises UnicodeDecodeError unless the layout is careful."""
+    tally: Tally,
+) -> None:
+    """Tell all that differs, in the order of the key, and count. Raises UnicodeDecodeError unless the layout is careful."""
+    tally.same = tally.only_before = tally.only_after = 0
     with _rows(*before, layout) as left, _rows(*after, layout) as right:
-        return _merge(left, right, layout, differing)
+        _merge(left, right, layout, differing, tally)
 
 
-def _merge(left: Iterator[Row], right: Iterator[Row], layout: Layout, differing: Differing) -> Tally:
-    same = only_left = only_right = 0
+def _merge(
+    left: Iterator[Row], right: Iterator[Row], layout: Layout, differing: Differing, tally: Tally
+) -> None:
     one, other = next(left, None), next(right, None)
     while one is not None or other is not None:
         if one == other:
-            same += 1
+            tally.same += 1
             one, other = next(left, None), next(right, None)
             continue
         place = _compare(one, other, layout)
         differing(layout, one if place <= 0 else None, other if place >= 0 else None)
         if place <= 0:
-            only_left += 1
+            tally.only_before += 1
             one = next(left, None)
         if place >= 0:
-            only_right += 1
+            tally.only_after += 1
             other = next(right, None)
-    return Tally(same + only_left, same + only_right)
 
 
 def _compare(one: Row | None, other: Row | None, layout: Layout) -> int:

@@ -15,7 +15,7 @@ from ..shape import Shape
 from .columns import Pairing, pair
 from .conversions import MOVING, Difference, Upgrade, explained, is_bookkeeping
 from .model import RowName, TableComparison
-from .rows import FILE, Layout, Row, walk
+from .rows import FILE, Layout, Row, Tally, walk
 
 NAMED = 1_000
 """Rows named of each kind; counts are exact."""
@@ -98,8 +98,8 @@ class _Findings:
             names.append(RowName(key, _word(layout, row, "session_id") if owned else "", columns))
 
 
-def compare_table(before: File, after: File, upgrade: Upgrade, name: str) -> TableComparison:
-    """Compare one table that at least one of the files has."""
+def compare_table(before: File, after: File, upgrade: Upgrade, name: str, tally: Tally) -> TableComparison:
+    """Compare one table that at least one of the files has; `tally` grows with its rows."""
     one, other = before[1].tables.get(name), after[1].tables.get(name)
     if name in MOVING:
         return TableComparison(name, "left-out", MOVING[name])
@@ -108,20 +108,20 @@ def compare_table(before: File, after: File, upgrade: Upgrade, name: str) -> Tab
             return _alone(before, after, name)
         pairing = pair(one, other)
         try:
-            return _compare(before, after, _Findings(upgrade, pairing), careful=False)
+            return _compare(before, after, _Findings(upgrade, pairing), tally, careful=False)
         except UnicodeDecodeError:
-            return _compare(before, after, _Findings(upgrade, pairing), careful=True)
+            return _compare(before, after, _Findings(upgrade, pairing), tally, careful=True)
     except (apsw.Error, UnicodeDecodeError) as error:
         return TableComparison(name, "could-not-look", f"{type(error).__name__}: {error}")
 
 
-def _compare(before: File, after: File, found: _Findings, *, careful: bool) -> TableComparison:
-    rows = walk(before, after, Layout(found.pairing, careful), found)
+def _compare(before: File, after: File, found: _Findings, tally: Tally, *, careful: bool) -> TableComparison:
+    walk(before, after, Layout(found.pairing, careful), found, tally)
     return TableComparison(
         found.pairing.table,
         "compared",
-        before=rows.before,
-        after=rows.after,
+        before=tally.before,
+        after=tally.after,
         lost=found.lost,
         gained=found.gained,
         changed=found.changed,
