@@ -58,31 +58,10 @@ def compare(
         side = database.read(after.database, lambda reading: _side(reading, _opened(reading)))
         return Comparison(side, side, True, (), ShapeChanges(), 0, (), (), (), 0)
 
-    def rows_of(damaged: Mapping[str, str]) -> _Rows:
-        totals = [database.read(home.database, _row_total) for home in (before, after)]
-        total = sum(totals) if all(totals) else 0
-
-        def look(earlier: database.Reading) -> _Rows:
-            return database.read(
-                after.database, lambda later: _look(earlier, later, damaged, total, progress)
-            )
-
-        return database.read(before.database, look)
-
-    def damaged() -> Mapping[str, str]:
-        return {
-            **dict.fromkeys(_damaged(before, progress), "before"),
-            **dict.fromkeys(_damaged(after, progress), "after"),
-        }
-
     if options.damage:
-        with looking(before.database, after, options.now) as damage:
-            rows = rows_of({} if damage.structure else damaged())
-            damages = damage.answer(progress)
-        if damage.structure and damages.damaged != {}:
-            rows = rows_of(damaged() if damages.damaged is None else damages.damaged)
+        rows, damages = _rows_and_damage(before, after, options.now, progress)
     else:
-        rows, damages = rows_of(damaged()), Damages((), ())
+        rows, damages = _rows(before, after, _damaged(before, after, progress), progress), Damages((), ())
     blind = (*rows.blind, *damages.blind)
     return Comparison(
         rows.before,
@@ -96,6 +75,26 @@ def compare(
         blind,
         _exit_code(rows.tables, damages, options.fail_on, blind=bool(blind)),
     )
+
+
+def _rows_and_damage(before: Home, after: Home, now: float, progress: Progress) -> tuple[_Rows, Damages]:
+    with looking(before.database, after, now) as damage:
+        rows = _rows(before, after, {} if damage.structure else _damaged(before, after, progress), progress)
+        damages = damage.answer(progress)
+    if damage.structure and damages.damaged != {}:
+        known = _damaged(before, after, progress) if damages.damaged is None else damages.damaged
+        rows = _rows(before, after, known, progress)
+    return rows, damages
+
+
+def _rows(before: Home, after: Home, damaged: Mapping[str, str], progress: Progress) -> _Rows:
+    totals = [database.read(home.database, _row_total) for home in (before, after)]
+    total = sum(totals) if all(totals) else 0
+
+    def look(earlier: database.Reading) -> _Rows:
+        return database.read(after.database, lambda later: _look(earlier, later, damaged, total, progress))
+
+    return database.read(before.database, look)
 
 
 def _look(
@@ -144,10 +143,11 @@ def _row_total(reading: database.Reading) -> int:
     return row_total(reading.connection, _opened(reading))
 
 
-def _damaged(home: Home, progress: Progress) -> frozenset[str]:
-    """Tables with damaged pages, where a page that is passed over would read as rows that are lost. Indexes are not used.
+def _damaged(before: Home, after: Home, progress: Progress) -> dict[str, str]:
+    """Tables with damaged pages, where a page that is passed over would read as rows that are lost, and in which file.
 
-    A connection that ran into such a page makes no temporary table any more, so this one is not used for rows.
+    A connection that ran into such a page makes no temporary table any more, so these are not used for rows. Rows are read
+    without indexes, which do not count.
     """
 
     def look(reading: database.Reading) -> frozenset[str]:
@@ -155,7 +155,10 @@ def _damaged(home: Home, progress: Progress) -> frozenset[str]:
         gate = check_structure(reading.connection, shape, lambda table: progress(f"structure of {table}"))
         return frozenset(damage.table for damage in gate.damages if damage.kind != "index")
 
-    return database.read(home.database, look)
+    return {
+        **dict.fromkeys(database.read(before.database, look), "before"),
+        **dict.fromkeys(database.read(after.database, look), "after"),
+    }
 
 
 def _opened(reading: database.Reading) -> Shape:
