@@ -47,7 +47,8 @@ from hermes_dbtools import connections, database, file_state, holders, home, pri
 from hermes_dbtools.backups import restoring, taking
 from hermes_dbtools.model import ToolError
 import encodings.ascii, encodings.idna
-from hermes_dbtools import queries
+from hermes_dbtools import known_shapes, queries
+known_shapes.facts()
 sql = Path(str(queries.resource("sql")))
 for file in sql.rglob("*.sql"):  # that user may not be let into the checkout
     if "fixture" not in file.parts:

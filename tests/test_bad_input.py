@@ -55,12 +55,15 @@ def open_folder() -> Iterator[Path]:
 
 
 AS_A_USER = """
-import contextlib, io, os, sys
+import contextlib, importlib, io, os, pkgutil, sys
+import hermes_dbtools
 from hermes_dbtools.__main__ import main
 from hermes_dbtools.cli import cli
 
 warm, user, words = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
-for command in ("scan", "repair"):  # imports all that is needed, for that user may not read this Python
+for module in pkgutil.walk_packages(hermes_dbtools.__path__, "hermes_dbtools."):
+    importlib.import_module(module.name)  # that user may not read this Python
+for command in ("scan", "repair"):  # nor the files that are read when they are needed
     with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())), contextlib.suppress(SystemExit):
         with contextlib.redirect_stderr(io.StringIO()):
             cli.main([command, warm], standalone_mode=False)
