@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+import apsw
+
 from .connections import checkpoint_passive, open_for_repair, open_private
 from .copies import Progress, WrittenTooOften, copy_database, copy_snapshot, copy_unmoved, private_copy, quiet
 from .file_marks import Moved, sidecar
@@ -91,6 +93,10 @@ def read(
             continue
         except WrittenTooOften:
             break
+        except (apsw.CorruptError, apsw.NotADBError) as error:
+            raise CouldNotLook(
+                f"{shown(state.path)}: {error}; next: hermes-dbtools runbook structural-damage"
+            ) from error
     raise CouldNotLook(_too_often_line(state))
 
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 import apsw
 
 from . import queries
+from .file_sql import run_one
 
 FILE = "search/feeding"
 EVENTS = ("INSERT", "UPDATE", "DELETE")
@@ -55,7 +56,7 @@ def _made(connection: apsw.Connection, fed: Fed) -> bool:
 
 def _tried(connection: apsw.Connection, sql: str) -> bool:
     try:
-        connection.execute(sql)
+        run_one(connection, sql)
     except apsw.Error:
         return False
     return True

@@ -13,6 +13,7 @@ import apsw
 
 from .. import known, queries, search_index
 from ..connections import file_uri
+from ..file_sql import run_one
 from ..model import Refused
 from ..search_layouts import wanted
 from ..search_remaking import give_triggers
@@ -128,7 +129,7 @@ def refill_search(connection: apsw.Connection) -> tuple[list[str], str]:
 
 def _make(connection: apsw.Connection, one: SchemaObject) -> bool:
     try:
-        connection.execute(one.sql)
+        run_one(connection, one.sql)
     except (apsw.SQLError, apsw.ConstraintError, apsw.CorruptError):
         return False
     return True

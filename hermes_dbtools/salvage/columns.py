@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import apsw
 
 from .. import queries
+from ..file_sql import run_one
 from ..shape import Column
 from .asking import rows
 from .tables import form_of_columns
@@ -101,7 +102,7 @@ def _keeps(told: Sequence[str], names: Sequence[str]) -> bool:
 
 def _text(table: str, sql: str, columns: Columns) -> str:
     with closing(apsw.Connection(":memory:")) as connection:
-        connection.execute(sql)
+        run_one(connection, sql)
         names = {
             name for _cid, name, *_rest in rows(connection, f"PRAGMA table_xinfo({queries.quote(table)})")
         }
@@ -122,7 +123,7 @@ def _add_column(table: str, column: Column) -> str:
 
 def _columns(table: str, sql: str) -> Columns:
     with closing(apsw.Connection(":memory:")) as connection:
-        connection.execute(sql)
+        run_one(connection, sql)
         return tuple(
             Column(name, kind or "", bool(not_null), default, pk)
             for _cid, name, kind, not_null, default, pk, _hidden in rows(

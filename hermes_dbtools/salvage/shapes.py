@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import apsw
 
 from .. import known, queries
+from ..file_sql import run_one
 from .asking import rows
 from .columns import Types, best_text
 from .leaves import LEAF, Leaf, children, read_leaf, types_of
@@ -116,7 +117,7 @@ def _spoiled(objects: Sequence[SchemaObject]) -> tuple[SchemaObject, ...]:
             if not one.sql or one.virtual or one.name.startswith("sqlite_") or _of_search(one):
                 continue
             try:
-                connection.execute(one.sql)
+                run_one(connection, one.sql)
             except apsw.Error:
                 spoiled.append(one)
     return tuple(one for one in spoiled if one.kind == "table" or not _about(one, spoiled))

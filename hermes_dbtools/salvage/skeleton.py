@@ -13,6 +13,7 @@ from pathlib import Path
 import apsw
 
 from .. import queries
+from ..file_sql import run_one
 from ..scratch_room import unwritten
 from .header import Header
 from .leaves import LEAF
@@ -71,7 +72,7 @@ def _makes(scratch: apsw.Connection, one: SchemaObject, names: set[str]) -> bool
     if one.name.startswith("sqlite_"):
         return False
     try:
-        scratch.execute(one.sql)
+        run_one(scratch, one.sql)
     except apsw.Error:
         return False
     return True

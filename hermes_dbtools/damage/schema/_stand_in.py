@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import apsw
 
 from ... import queries
+from ...file_sql import run_one
 from ...queries import quote
 from ...shape import Shape, Table, Trigger
 
@@ -61,7 +62,7 @@ def _make_tables(scratch: apsw.Connection, connection: apsw.Connection, shape: S
         if name.startswith("sqlite_"):
             continue
         try:
-            scratch.execute(_stand_in(connection, name) if table.kind == "virtual" else table.sql)
+            run_one(scratch, _stand_in(connection, name) if table.kind == "virtual" else table.sql)
         except apsw.Error:
             unknown.add(name.casefold())
     return frozenset(unknown)
@@ -78,7 +79,7 @@ def _names_any(text: str, names: frozenset[str]) -> bool:
 
 def _tried(scratch: apsw.Connection, table: Table, trigger: Trigger) -> Iterator[Dangling]:
     try:
-        scratch.execute(trigger.sql)
+        run_one(scratch, trigger.sql)
     except apsw.Error:
         return  # not a trigger to our SQLite: nothing is known of it
     try:
