@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-
-from tests.shapes import make
 
 from .measure import machine
 
@@ -26,6 +26,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.line(line)
 
 
+BUILD = """
+import sys
+from pathlib import Path
+from tests.shapes import make
+path, sessions, messages, content_bytes = Path(sys.argv[1]), *map(int, sys.argv[2:])
+make.make(path, "22")
+make.fill_many(path, sessions, messages, content_bytes=content_bytes)
+"""
+"""In a process of its own: the peak memory of a child counts what its parent had when it began."""
+
+
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Path]]:
     """A store of that many messages in that many sessions, both search indexes filled; built once a run."""
@@ -37,8 +48,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Pa
             scratch = path.parent.with_suffix(".part")
             shutil.rmtree(scratch, ignore_errors=True)
             scratch.mkdir(parents=True)
-            make.make(scratch / "state.db", "22")
-            make.fill_many(scratch / "state.db", sessions, messages // sessions, content_bytes=content_bytes)
+            size = (sessions, messages // sessions, content_bytes)
+            subprocess.run([sys.executable, "-c", BUILD, scratch / "state.db", *map(str, size)], check=True)
             scratch.rename(path.parent)
         return path
 
