@@ -7,8 +7,8 @@ the registry. A class that could not look never reads as clean.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -17,12 +17,11 @@ import msgspec
 
 from . import database
 from . import home as homes
-from .damage import REGISTRY
-from .damage._declare import IDLE_SECONDS, Damage, NeedsDeep, NotApplicable, ScanContext, whole
+from .class_results import LOOK_ERRORS, NEEDS_DEEP, ScanOptions, all_others, stage_results
+from .damage._declare import ScanContext
 from .model import (
     CouldNotLook,
     DatabaseReport,
-    Finding,
     Report,
     Result,
     Severity,
@@ -33,39 +32,26 @@ from .search_states import states
 from .selection import selected
 from .shape import Shape, read_shape
 from .shown import shown
-from .sizes import path_text, size_text
+from .sizes import path_text
 from .stripped import NotStripped, without_indexes
 from .structure import Gate, StructuralDamage, check_structure
 from .sweep import Sweep
 
-LOOK_ERRORS = (apsw.Error, UnicodeDecodeError, OSError, CouldNotLook)
-"""What makes a class `could-not-look`: the file's fault or the machine's, never a wrong statement of ours in silence."""
+__all__ = [
+    "LOOK_ERRORS",
+    "NEEDS_DEEP",
+    "ScanOptions",
+    "exit_code",
+    "report_of",
+    "scan",
+    "scan_home",
+]
 
 UNREADABLE = ("empty", "zeroes", "wrong-header", "truncated")
 """States of a file that are a finding; all other problems mean that nothing could be looked at."""
 
-NEEDS_DEEP = "needs --deep"
-
 Progress = Callable[[str], None]
 Target = str | bytes | Path | None
-
-
-@dataclass(frozen=True, slots=True)
-class ScanOptions:
-    """How to scan. `now` is epoch seconds; `limit` caps the findings kept per class, never the counts.
-
-    `idle` are the seconds without activity after which an open session counts as never ended.
-    """
-
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    deep: bool = False
-    pause_writers: bool = False
-    limit: int | None = 1000
-    fail_on: Severity | None = Severity.WARNING
-    now: float = field(default_factory=time.time)
-    idle: float = IDLE_SECONDS
-    registry: tuple[Damage, ...] = REGISTRY
 
 
 def scan(
@@ -103,7 +89,7 @@ def scan_home(
     on_disk = _file_results(state, home, options, chosen)
     if state.problem:
         reason = "the file is unreadable (HDB001)"
-        return _report(state, None, (*on_disk, *_all_others(options, chosen, on_disk, reason)))
+        return _report(state, None, (*on_disk, *all_others(options, chosen, on_disk, reason)))
 
     def look(reading: database.Reading) -> DatabaseReport:
         return _look(reading, home, options, chosen, progress, on_disk)
@@ -162,10 +148,10 @@ def _look(
         context = ScanContext(
             reading.connection, _no_shape(), home, state, Gate((damage,)), options.now, options.deep
         )
-        structure = _stage_results("structure", context, options, chosen, told)
+        structure = stage_results("structure", context, options, chosen, told)
         reason = "the schema cannot be read (HDB002)"
         done = (*on_disk, *structure)
-        return _report(state, None, (*done, *_all_others(options, chosen, done, reason)))
+        return _report(state, None, (*done, *all_others(options, chosen, done, reason)))
     if not reading.rows_trusted:
         return _untrusted(state, shape, options, chosen, on_disk)
     started = time.perf_counter()
@@ -183,7 +169,7 @@ def _look(
         sweep=Sweep(tell=progress),
         idle=options.idle,
     )
-    results = (*on_disk, *_stage_results("structure", context, options, chosen, told))
+    results = (*on_disk, *stage_results("structure", context, options, chosen, told))
     if not gate.indexes:
         return _rows(context, options, chosen, told, results)
     try:
@@ -193,7 +179,7 @@ def _look(
             )
     except NotStripped as error:
         reason = f"damaged indexes cannot be left out (HDB002): {error}"
-        return _report(state, shape, (*results, *_all_others(options, chosen, results, reason)), gate=gate)
+        return _report(state, shape, (*results, *all_others(options, chosen, results, reason)), gate=gate)
 
 
 def _untrusted(
@@ -205,7 +191,7 @@ def _untrusted(
 ) -> DatabaseReport:
     """The report of a half-written file: neither its structure nor its rows say what the whole of it is like."""
     reason = "rows of this file cannot be relied on (HDB003)"
-    return _report(state, shape, (*on_disk, *_all_others(options, chosen, on_disk, reason)))
+    return _report(state, shape, (*on_disk, *all_others(options, chosen, on_disk, reason)))
 
 
 def _rows(
@@ -217,7 +203,7 @@ def _rows(
 ) -> DatabaseReport:
     live = context.ask_guard()
     context = replace(context, live=live)
-    results = (*before, *_stage_results("rows", context, options, chosen, told))
+    results = (*before, *stage_results("rows", context, options, chosen, told))
     ordered = {damage.code: place for place, damage in enumerate(options.registry)}
     total = 0
     if "messages" not in context.gate.tables:
@@ -237,121 +223,13 @@ def _rows(
     )
 
 
-def _stage_results(
-    stage: str, context: ScanContext, options: ScanOptions, chosen: frozenset[str], told: ScanProgress
-) -> tuple[Result, ...]:
-    ceded_codes = {code for damage in options.registry for code in damage.cedes_to}
-    claims: dict[str, set[tuple[str, str]]] = {}
-    results = []
-    asked_for = [damage for damage in options.registry if damage.stage == stage and damage.code in chosen]
-    for damage in options.registry:
-        if damage.stage != stage:
-            continue
-        if damage.code not in chosen:
-            results.append(_result(damage, Status.SKIPPED, "not selected"))
-            continue
-        if damage.deep and not context.deep and not {damage.slug, damage.code}.intersection(options.select):
-            results.append(_result(damage, Status.SKIPPED, NEEDS_DEEP))
-            continue
-        told.check(asked_for.index(damage) + 1, len(asked_for), damage, context)
-        asked = {damage.slug, damage.code}.intersection(options.select)
-        # What is asked for by its own name is looked at as a whole.
-        looked = replace(context, deep=True) if asked else context
-        taken = set().union(*(claims.get(code, set()) for code in damage.cedes_to))
-        claimed = claims.setdefault(damage.code, set()) if damage.code in ceded_codes else None
-        results.append(_run(damage, looked, options.limit, taken, claimed))
-    return tuple(results)
-
-
-def _run(
-    damage: Damage,
-    context: ScanContext,
-    limit: int | None,
-    taken: set[tuple[str, str]],
-    claimed: set[tuple[str, str]] | None,
-) -> Result:
-    missing = [need for need in damage.needs if not context.shape.has(need)]
-    if missing and damage.stage == "rows":
-        return _result(damage, Status.NOT_APPLICABLE, f"this file has no {missing[0]}")
-    damaged = sorted(context.gate.tables & set(damage.reads))
-    if damaged and damage.stage == "rows":
-        return _result(damage, Status.COULD_NOT_LOOK, f"table {damaged[0]} is damaged (HDB002)")
-    started = time.perf_counter()
-    kept: list[Finding] = []
-    sums = dict.fromkeys((field for field, _unit in damage.sums), 0)
-    count = ceded = 0
-    highest = damage.severity
-    worst: Severity | None = None
-    try:
-        for finding in damage.find(context):
-            if (finding.table, finding.key) in taken:
-                ceded += 1
-                continue
-            if claimed is not None:
-                claimed.add((finding.table, finding.key))
-            count += 1
-            for name in sums:
-                sums[name] += whole(finding.evidence.get(name))
-            worst = finding.severity if worst is None else max(worst, finding.severity)
-            if limit is None or len(kept) < limit:
-                kept.append(finding)
-    except NotApplicable as error:
-        return _result(damage, Status.NOT_APPLICABLE, str(error))
-    except NeedsDeep:
-        return _result(damage, Status.SKIPPED, NEEDS_DEEP)
-    except LOOK_ERRORS as error:
-        return _result(damage, Status.COULD_NOT_LOOK, f"{type(error).__name__}: {error}")
-    reason = f"{ceded} reported by {' or '.join(damage.cedes_to)}" if ceded else ""
-    return Result(
-        code=damage.code,
-        slug=damage.slug,
-        family=damage.family,
-        severity=highest if worst is None else worst,
-        status=Status.DAMAGED if count else Status.CLEAN,
-        reason=reason,
-        count=count,
-        truncated=count > len(kept),
-        findings=tuple(kept),
-        found=_found(damage, count, sums),
-        noun=damage.noun,
-        answers=damage.answers,
-        extent=damage.extent,
-        seconds=time.perf_counter() - started,
-    )
-
-
-def _found(damage: Damage, count: int, sums: Mapping[str, int]) -> str:
-    parts = [f"{count:,} {damage.noun[count != 1]}"]
-    parts += [
-        f"{sums[name]:,} {unit}" if unit != "bytes" else size_text(sums[name]) for name, unit in damage.sums
-    ]
-    return " · ".join(parts)
-
-
-def _result(damage: Damage, status: Status, reason: str) -> Result:
-    return Result(damage.code, damage.slug, damage.family, damage.severity, status, reason)
-
-
-def _all_others(
-    options: ScanOptions, chosen: frozenset[str], done: tuple[Result, ...], reason: str
-) -> tuple[Result, ...]:
-    codes = {result.code for result in done}
-    return tuple(
-        _result(damage, Status.COULD_NOT_LOOK, reason)
-        if damage.code in chosen
-        else _result(damage, Status.SKIPPED, "not selected")
-        for damage in options.registry
-        if damage.code not in codes
-    )
-
-
 def _file_results(
     state: database.FileState, home: homes.Home, options: ScanOptions, chosen: frozenset[str]
 ) -> tuple[Result, ...]:
     with apsw.Connection(":memory:") as connection:
         context = ScanContext(connection, _no_shape(), home, state, Gate(), options.now, options.deep)
         told = ScanProgress(connection, _quiet, every_page=False)
-        results = _stage_results("file", context, options, chosen, told)
+        results = stage_results("file", context, options, chosen, told)
     connection.close()
     return results
 
