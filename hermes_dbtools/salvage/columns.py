@@ -46,7 +46,7 @@ def best_text(table: str, texts: Sequence[str], samples: Sequence[Types], left: 
 
     `texts` are those of the known shapes, oldest first; at least one.
     """
-    shapes = [_columns(table, sql) for sql in texts]
+    shapes = [columns_of(table, sql) for sql in texts]
     histories: dict[tuple[str, ...], _History] = {}
     for history in _histories(shapes):
         histories.setdefault(tuple(column.name for column in history.columns), history)
@@ -121,7 +121,8 @@ def _add_column(table: str, column: Column) -> str:
     return queries.fill(sql, table=table, column=column.name)
 
 
-def _columns(table: str, sql: str) -> Columns:
+def columns_of(table: str, sql: str) -> Columns:
+    """The columns of the table that a text makes. Raises apsw errors where it makes none."""
     with closing(apsw.Connection(":memory:")) as connection:
         run_one(connection, sql)
         return tuple(

@@ -16,10 +16,14 @@ import apsw
 from .. import known, queries
 from ..file_sql import run_one
 from .asking import rows
-from .columns import Types, best_text
+from .columns import Types, best_text, columns_of
 from .leaves import LEAF, Leaf, children, read_leaf, types_of
 from .pages import Pages
 from .schema import FoundSchema, SchemaObject
+from .tables import form_of_columns
+
+OPTIONAL = ("telegram",)
+"""Parts of the store that some homes have and no shape does, by the name of their script."""
 
 SAMPLED_LEAVES = 2_000
 """Leaves looked at to tell the shapes apart."""
@@ -53,11 +57,12 @@ def complete(found: FoundSchema, pages: Pages) -> FoundSchema:
         return found
     kept = tuple(one for one in found.objects if one.name not in spoiled)
     shapes = known_shapes()
-    shape = _nearest(kept, shapes)
     strays = list(_sample(pages))
+    kinds = _foreign_kinds(kept, strays)
+    shape = _nearest(kept, shapes, kinds)
     missing: list[SchemaObject] = []
     uncertain: list[str] = []
-    for one in _lacking(kept, shape, shapes):
+    for one in (*_lacking(kept, shape, shapes), *_optional(kept, kinds)):
         old = spoiled.get(one.name)
         texts = list(dict.fromkeys(other.tables[one.name] for other in shapes if one.name in other.tables))
         if texts:
@@ -89,6 +94,19 @@ def _lacking(
         for one in source.objects if source else ():
             if one.name not in names and _base(one) == base and not (one.kind == "table" and not one.virtual):
                 yield one
+
+
+def _optional(kept: Sequence[SchemaObject], strays: Sequence[Types]) -> Iterator[SchemaObject]:
+    """What the file lacks of a part that some homes have, where records of it lie about."""
+    names = {one.name for one in kept}
+    oldest = min(_scripts(), key=_age)
+    without = {one.name for one in _known_shape(*oldest).objects}
+    for name in OPTIONAL:
+        script = (queries.resource("sql") / "fixture" / f"{name}.sql").read_text("utf-8")
+        with_part = _known_shape(name, oldest[1] + script).objects
+        part = KnownShape(name, tuple(one for one in with_part if one.name not in without))
+        if _explained(part, names, strays):
+            yield from (one for one in part.objects if one.name not in names)
 
 
 def _base(one: SchemaObject) -> str:
@@ -128,15 +146,70 @@ def _about(one: SchemaObject, spoiled: Sequence[SchemaObject]) -> bool:
     return any(other.kind == "table" and other.name == one.table for other in spoiled)
 
 
-def _nearest(kept: Sequence[SchemaObject], shapes: Sequence[KnownShape]) -> KnownShape:
-    """The shape that shares the most objects and adds the fewest; the newest of several."""
+def _nearest(
+    kept: Sequence[SchemaObject], shapes: Sequence[KnownShape], strays: Sequence[Types]
+) -> KnownShape:
+    """The shape that shares the most objects; of several that whose other tables have the most and lack the fewest records
+    among those that lie about, then that which adds the fewest objects, then the newest.
+    """
     names = {one.name for one in kept}
 
-    def nearness(shape: KnownShape) -> tuple[int, int]:
+    def nearness(shape: KnownShape) -> tuple[int, int, int]:
         own = {one.name for one in shape.objects}
-        return len(names & own) - len(names - own), -len(own - names)
+        explained = _explained(shape, names, strays)
+        without = len(shape.tables.keys() - names) - explained
+        return len(names & own) - len(names - own), explained - without, -len(own - names)
 
     return max(reversed(shapes), key=nearness)
+
+
+def _explained(shape: KnownShape, names: set[str], strays: Sequence[Types]) -> int:
+    """How many tables that the file lacks can each have a kind of record of their own among these, as long as theirs.
+
+    Tables are counted, not records: most rows of a file may be older than its shape, and shorter.
+    """
+    forms = [
+        form_of_columns(name, columns_of(name, sql))
+        for name, sql in shape.tables.items()
+        if name not in names
+    ]
+    fitting = [
+        [
+            place
+            for place, types in enumerate(strays)
+            if len(types) == len(form.columns) and form.looks_like(types)
+        ]
+        for form in forms
+    ]
+    taken: dict[int, int] = {}
+    return sum(_takes_one(table, fitting, taken, set()) for table in range(len(fitting)))
+
+
+def _takes_one(table: int, fitting: Sequence[Sequence[int]], taken: dict[int, int], tried: set[int]) -> bool:
+    """Whether a table gets a kind, if need be one of another table that takes another instead (maximum matching)."""
+    for kind in fitting[table]:
+        if kind not in tried:
+            tried.add(kind)
+            if kind not in taken or _takes_one(taken[kind], fitting, taken, tried):
+                taken[kind] = table
+                return True
+    return False
+
+
+def _foreign_kinds(kept: Sequence[SchemaObject], strays: Sequence[Types]) -> list[Types]:
+    """One record of each kind that is of none of the tables that the file has."""
+    forms = [
+        form_of_columns(one.name, columns_of(one.name, one.sql))
+        for one in kept
+        if one.kind == "table" and one.sql and not one.name.startswith("sqlite_") and not _of_search(one)
+    ]
+    kinds = {_kind(types): types for types in strays}.values()
+    return [types for types in kinds if not any(form.looks_like(types) for form in forms)]
+
+
+def _kind(types: Types) -> str:
+    """The storage classes of a record; whole and other numbers are one, for SQLite keeps 3.0 as 3."""
+    return "".join("-" if not one else "n" if one < 12 else "bt"[one % 2] for one in types)
 
 
 def _sample(pages: Pages) -> Iterator[Types]:
