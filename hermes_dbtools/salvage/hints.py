@@ -1,4 +1,4 @@
-"""Tell apart tables whose rows look alike by what the first value of a row must be; reads pages, not files."""
+"""Tell apart tables whose rows look alike by what the first values of a row must be; reads pages, not files."""
 
 from __future__ import annotations
 
@@ -6,35 +6,43 @@ import re
 from collections.abc import Callable, Iterable
 
 from .leaves import Cell
-from .records import varint
+from .records import body_size, varint
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_OTHERS_HOLDER = {"compression_locks": ":turn=", "session_turn_leases": ":nonce="}
+"""What names a holder of the other of the two: that of a compression ends in a nonce, that of a turn names it (hermes-agent 0.19)."""
 
 Preferred = Callable[[bytes, Cell], bool]
 
 
 def preferred(table: str, tables: Iterable[str]) -> Preferred:
-    """Whether a row, by its first value, can belong to a table that shares its look with another."""
+    """Whether a row, by its first values, can belong to a table that shares its look with another."""
     names = frozenset(tables)
     if table == "sqlite_sequence":
-        return lambda page, cell: _first(page, cell) in names
+        return lambda page, cell: _text(page, cell, 0) in names
     if table == "system_prompts":
-        return lambda page, cell: _DIGEST.fullmatch(_first(page, cell)) is not None
+        return lambda page, cell: _DIGEST.fullmatch(_text(page, cell, 0)) is not None
+    other = _OTHERS_HOLDER.get(table)
     return lambda page, cell: (
-        _first(page, cell) not in names and _DIGEST.fullmatch(_first(page, cell)) is None
+        (first := _text(page, cell, 0)) not in names
+        and _DIGEST.fullmatch(first) is None
+        and (other is None or other not in _text(page, cell, 1))
     )
 
 
-def _first(page: bytes, cell: Cell) -> str:
-    """The first value of a record where that is text, else ''."""
+def _text(page: bytes, cell: Cell, place: int) -> str:
+    """A value of a record where that is text, as far as it lies in the page, else ''."""
     _rowid, _size, start, local = cell
     record = page[start : start + local]
     try:
-        header, at = varint(record, 0)
+        header, first = varint(record, 0)
+        at = first
+        for _before in range(place):
+            _serial, at = varint(record, at)
         serial, _at = varint(record, at)
     except IndexError:
         return ""
     if serial < 13 or not serial % 2:
         return ""
-    content = record[header : header + ((serial - 12) >> 1)]
-    return content.decode("utf-8", "replace")
+    begins = header + body_size(record[first:at])
+    return record[begins : begins + ((serial - 12) >> 1)].decode("utf-8", "replace")

@@ -14,9 +14,6 @@ from tests import damage_bytes
 from tests.real.lives import copy_of
 from tests.salvaging import all_rows
 
-ALIKE = {"compression_locks", "session_turn_leases"}
-"""Rows of these two look the same, and they say nothing once their program is gone."""
-
 
 def schema_pages(path: Path) -> list[int]:
     with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
@@ -41,4 +38,4 @@ def test_every_row_is_there_whichever_page_of_the_schema_is_lost(kind: str, tmp_
             for table in rows
             if sorted(map(repr, rows[table])) != sorted(map(repr, found.get(table, [])))
         }
-        assert lost <= (ALIKE if kind == "0.20.4.1" else set()), page
+        assert lost == set(), page
