@@ -10,7 +10,7 @@ from .records import body_size, varint
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _OTHERS_HOLDER = {"compression_locks": ":turn=", "session_turn_leases": ":nonce="}
-"""What names a holder of the other of the two: that of a compression ends in a nonce, that of a turn names it (hermes-agent 0.19)."""
+"""What the holder of a row of the other table has in its name (hermes-agent 0.19): a turn, or the nonce of a compression."""
 
 Preferred = Callable[[bytes, Cell], bool]
 
