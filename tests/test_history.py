@@ -55,6 +55,13 @@ def test_a_repair_that_a_restore_took_away_is_gone_and_comes_back_with_its_file(
     assert "gone: the database that is there now holds nothing of it" in told.out
     (document,) = json.loads(tool("history", home.root, "--format", "json").out)["receipts"]
     assert document["status"] == "gone"
+    plan = json.loads((home.dbtools_dir / receipt.id / "plan.json").read_bytes())
+    there = {str(id_) for (id_,) in execute(home.database, "SELECT id FROM sessions")}
+    session = next(id_ for step in plan["steps"] for id_ in step["session_ids"] if id_ in there)
+    (applied,) = json.loads(tool("sessions", "show", session, "--home", home.root, "--format", "json").out)[
+        "receipts"
+    ]
+    assert applied["status"] == "gone"
     with pytest.raises(Refused, match="nothing to undo"):
         choose_receipt(home, None)
     with pytest.raises(Refused, match="is gone: there is nothing to undo"):

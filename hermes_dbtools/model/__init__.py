@@ -21,7 +21,7 @@ from .findings import (
     SearchIndexState,
     ShapeSummary,
 )
-from .plans import Deletion, Plan, Receipt, SchemaChange, Skipped, SkippedActive
+from .plans import Deletion, Plan, Receipt, ReceiptStatus, SchemaChange, Skipped, SkippedActive
 from .steps import FileCopy, FileTrash, Remedy, SearchWork, Statement, Step
 from .values import Extent, Safety, Severity, Status, Value
 
@@ -44,6 +44,7 @@ __all__ = [
     "LiveSession",
     "Plan",
     "Receipt",
+    "ReceiptStatus",
     "Refused",
     "Remedy",
     "Report",

@@ -59,6 +59,10 @@ class SchemaChange(msgspec.Struct, frozen=True):
     after: str
 
 
+ReceiptStatus = Literal["pending", "committed", "rolled-back", "undone", "gone"]
+"""`gone` is shown and never written: the database that is there now holds nothing of it."""
+
+
 class Receipt(msgspec.Struct, frozen=True):
     """What one applied plan did. Times are epoch seconds; `lock_seconds` is the time under the write lock.
 
@@ -66,7 +70,7 @@ class Receipt(msgspec.Struct, frozen=True):
     """
 
     id: str
-    status: Literal["pending", "committed", "rolled-back", "undone", "gone"]
+    status: ReceiptStatus
     database: str
     created_at: float
     tool: Mapping[str, str]

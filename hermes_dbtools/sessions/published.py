@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..model import Skipped
+from ..model import ReceiptStatus, Skipped
 from ..receipt_document import ReceiptDocument
 from ..report_document import LiveSessionDocument, Severity
 
@@ -86,7 +86,7 @@ class AppliedDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A receipt whose plan changed the session."""
 
     id: str
-    status: Literal["pending", "committed", "rolled-back", "undone"]
+    status: ReceiptStatus
     created_at: float
 
 
