@@ -1,4 +1,4 @@
-"""Run one statement whose text stands in a file; never runs what follows it.
+"""Run one statement whose text, or a part of it, stands in a file; never runs what follows it.
 
 SQLite makes an object of a schema by the first statement of its text and does not look further. Whoever runs the whole text would
 run what a stranger wrote behind it, an ATTACH of any file say.
@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import apsw
 
+from .model import Value
 
-def run_one(connection: apsw.Connection, text: str) -> None:
-    """Run the first statement of a text. Raises apsw.SQLError where another follows, and what SQLite raises."""
+
+def run_one(connection: apsw.Connection, text: str) -> list[tuple[Value, ...]]:
+    """Run the first statement of a text; its rows. Raises apsw.SQLError where another follows, and what SQLite raises."""
     cursor = connection.cursor()
     seen: list[str] = []
 
@@ -20,7 +22,7 @@ def run_one(connection: apsw.Connection, text: str) -> None:
 
     cursor.exec_trace = only_first
     try:
-        cursor.execute(text)
+        return cursor.execute(text).fetchall()
     except apsw.ExecTraceAbort:
         raise apsw.SQLError("a text of the schema holds more than one statement") from None
     finally:

@@ -14,6 +14,7 @@ from pathlib import Path
 import apsw
 
 from . import queries, receipts, recorder, schema_changes, search_index, search_upkeep, violations
+from .file_sql import run_one
 from .model import Plan, Receipt, Refused, RolledBack
 from .shape import Shape, read_shape
 
@@ -60,7 +61,7 @@ def apply_inverses(
                 f"have changed since; nothing was changed; restore {receipt.backup or 'a backup'} instead"
             )
     for trigger in suspended:
-        connection.execute(trigger.sql)
+        run_one(connection, trigger.sql)
     search_index.end_change(connection, upkeep)
     schema_changes.bring_dropped(connection, receipt)
 
@@ -79,14 +80,12 @@ def refuse_new_violations(
 ) -> None:
     """Raise RolledBack for a row that points at one the undo removes."""
     tables = violations.with_referrers(shape, {*receipt.changed, *receipt.cascaded})
-    if violations.numbers(connection, shape, tables) <= known:
-        return
-    for violation in violations.find_violations(connection, shape, tables):
-        if violation.number() not in known:
-            raise RolledBack(
-                f"undo of {receipt.id}: {violations.row_text(shape, violation)} is newer than the repair and points "
-                f"at a row of {violation.parent} that the undo would remove; nothing was changed"
-            )
+    violation = violations.first_new(connection, shape, tables, known)
+    if violation is not None:
+        raise RolledBack(
+            f"undo of {receipt.id}: {violations.row_text(shape, violation)} is newer than the repair and points "
+            f"at a row of {violation.parent} that the undo would remove; nothing was changed"
+        )
 
 
 def _flush_search(connection: apsw.Connection) -> None:

@@ -13,6 +13,7 @@ from typing import Literal
 import apsw
 
 from . import queries
+from .file_sql import run_one
 from .model import Receipt, RolledBack, SchemaChange, Statement
 
 BLOCKS = "apply"
@@ -78,7 +79,7 @@ def bring_dropped(connection: apsw.Connection, receipt: Receipt) -> None:
                 f"undo of {receipt.id}: there is another {change.type} {change.name} by now; nothing was changed"
             )
         with _only_creates(connection, change):
-            connection.execute(change.before)
+            run_one(connection, change.before)
         if _object(connection, change.name) != (change.type, change.table, change.before):
             raise RolledBack(
                 f"undo of {receipt.id}: the {change.type} {change.name} did not come back; nothing was changed"

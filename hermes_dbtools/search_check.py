@@ -17,6 +17,7 @@ import apsw
 
 from . import known
 from .copies import scratch_folder
+from .file_sql import run_one
 from .queries import quote
 from .search_definition import TEXT_COLUMNS, SearchIndex
 from .search_rule import rule_of, token_counter
@@ -104,7 +105,7 @@ def _carry(
         for block in ("take_texts", "take_texts_left_out") if index.reads_view else ("take_texts",):
             texts = rows(connection, block, parts=names(index))
             scratch.executemany(filled("put_texts", {}), _as_came_in(_wide(index, texts), stopped))
-    scratch.execute(_create_sql(index))
+    run_one(scratch, _create_sql(index))
     for tail in known.SHADOW_TAILS:
         if tail == "content" and not index.inline:
             continue

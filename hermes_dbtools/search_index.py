@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 import apsw
 
 from . import nul_tokenizer
+from .file_sql import run_one
 from .queries import quote
 from .search_decision import IndexUpkeep, Upkeep, decide, rebuilt_anew, with_rule_of_new_rows
 from .search_definition import SearchIndex, definitions, watched_columns
@@ -98,12 +99,12 @@ def end_change(connection: apsw.Connection, upkeep: Upkeep) -> None:
         elif item.mode == "touch":
             _mend(connection, item, upkeep.default_rule)
     for text in _trigger_texts(upkeep).values():
-        connection.execute(text)
+        run_one(connection, text)
 
 
 def refill(connection: apsw.Connection, item: IndexUpkeep) -> None:
     """Make an index that is not there, by its own text and settings, and bring in every row of its source."""
-    connection.execute(item.index.create_sql)
+    run_one(connection, item.index.create_sql)
     for name, value in item.settings:
         with suppress(apsw.SQLError):  # what FTS5 does not take was never set: that page is another's
             run(connection, "restore_setting", {"name": name, "value": value}, names(item.index))

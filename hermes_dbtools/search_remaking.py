@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import apsw
 
 from . import queries, search_index
+from .file_sql import run_one
 from .model import CouldNotLook, RolledBack, SearchWork, Step
 from .queries import quote
 from .search_check import check
@@ -67,7 +68,7 @@ def begin(connection: apsw.Connection, shape: Shape, steps: Iterable[Step]) -> R
 def finish(connection: apsw.Connection, remaking: Remaking) -> None:
     """Make the indexes anew from the messages as they are now, and mend the others; a mended one is checked."""
     for _name, sql in remaking.views:
-        connection.execute(sql)
+        run_one(connection, sql)
     for item in remaking.items:
         _make(connection, item)
     made = [item.index.name for item in remaking.items]
@@ -179,7 +180,7 @@ def give_triggers(connection: apsw.Connection, index: SearchIndex) -> None:
             continue
         if name in present:
             run(connection, "drop_trigger", parts={"trigger": quote(name)})
-        connection.execute(sql)
+        run_one(connection, sql)
 
 
 def _marks(connection: apsw.Connection, *keys: str) -> dict[str, int]:

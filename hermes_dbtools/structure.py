@@ -17,6 +17,7 @@ from typing import Literal
 import apsw
 
 from . import queries
+from .file_sql import run_one
 from .queries import quote
 from .shape import Shape
 
@@ -201,7 +202,7 @@ def unopened_indexes(connection: apsw.Connection, table: str = "") -> Iterator[t
         head, _place, tail = block.partition("{condition}")
         filled = queries.fill(head, table=str(name), index=str(index)) + condition + tail
         try:
-            connection.execute(filled).fetchall()
+            run_one(connection, filled)
         except apsw.CorruptError as error:
             yield str(name), str(index), str(error)
         except apsw.SQLError:

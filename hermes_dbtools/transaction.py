@@ -249,14 +249,12 @@ def refuse_new_violations(
     connection: apsw.Connection, shape: Shape, tables: tuple[str, ...], before: set[int]
 ) -> None:
     """Raise RolledBack when a foreign key is broken that was not before."""
-    if violations.numbers(connection, shape, tables) <= before:
-        return
-    for violation in violations.find_violations(connection, shape, tables):
-        if violation.number() not in before:
-            raise RolledBack(
-                f"the repair would break the foreign key of {violations.row_text(shape, violation)} "
-                f"to {violation.parent}; nothing was changed"
-            )
+    violation = violations.first_new(connection, shape, tables, before)
+    if violation is not None:
+        raise RolledBack(
+            f"the repair would break the foreign key of {violations.row_text(shape, violation)} "
+            f"to {violation.parent}; nothing was changed"
+        )
 
 
 def _bindings(step: Step, statement: Statement, cuts: Cuts) -> Iterator[dict[str, Value]]:

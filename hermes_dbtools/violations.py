@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 
 import apsw
@@ -52,6 +52,16 @@ def key_text(shape: Shape, name: str, key: tuple[object, ...]) -> str:
 def row_text(shape: Shape, violation: Violation) -> str:
     """The row of a violation for an error line."""
     return key_text(shape, violation.table, violation.key)
+
+
+def first_new(
+    connection: apsw.Connection, shape: Shape, tables: tuple[str, ...], known: Set[int]
+) -> Violation | None:
+    """The first violation of some tables that is not among these numbers."""
+    if numbers(connection, shape, tables) <= known:
+        return None
+    found = find_violations(connection, shape, tables)
+    return next((violation for violation in found if violation.number() not in known), None)
 
 
 def with_referrers(shape: Shape, tables: Iterable[str]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import apsw
 import pytest
 
 from hermes_dbtools.file_sql import run_one
+from hermes_dbtools.structure import unopened_indexes
 from tests.running import tool_here
 from tests.shapes.make import execute, fill, make
 
@@ -65,3 +66,15 @@ def test_no_command_runs_what_stands_behind_an_object(kind: str, tmp_path: Path)
         assert "Traceback" not in ran.err
         assert not list(tmp_path.glob("stranger*")), words
     assert tool_here("scan", output).code in (0, 1)
+
+
+def test_a_condition_of_an_index_is_a_condition_and_no_more(tmp_path: Path) -> None:
+    path = make(tmp_path / "state.db", "22", journal_mode="delete")
+    fill(path)
+    stranger = tmp_path / "stranger"
+    tail = f"; ATTACH '{stranger}' AS other; CREATE TABLE other.mine (x); -- */ ) WHERE id > 0"
+    execute(path, f"CREATE INDEX odd ON messages (id /* ) WHERE id > 0 LIMIT 1{tail}")
+    connection = apsw.Connection(str(path))
+    assert list(unopened_indexes(connection)) == []
+    connection.close()
+    assert not stranger.exists()
