@@ -61,7 +61,8 @@ def compare(
     if options.damage:
         rows, damages = _rows_and_damage(before, after, options.now, progress)
     else:
-        rows, damages = _rows(before, after, _damaged(before, after, progress), progress), Damages((), ())
+        damaged, total = _asked(before, after, progress)
+        rows, damages = _rows(before, after, damaged, total, progress), Damages((), ())
     blind = (*rows.blind, *damages.blind)
     return Comparison(
         rows.before,
@@ -79,18 +80,16 @@ def compare(
 
 def _rows_and_damage(before: Home, after: Home, now: float, progress: Progress) -> tuple[_Rows, Damages]:
     with looking(before.database, after, now) as damage:
-        rows = _rows(before, after, {} if damage.structure else _damaged(before, after, progress), progress)
+        damaged, total = _asked(before, after, progress, structure=not damage.structure)
+        rows = _rows(before, after, damaged, total, progress)
         damages = damage.answer(progress)
     if damage.structure and damages.damaged != {}:
-        known = _damaged(before, after, progress) if damages.damaged is None else damages.damaged
-        rows = _rows(before, after, known, progress)
+        known = _asked(before, after, progress)[0] if damages.damaged is None else damages.damaged
+        rows = _rows(before, after, known, total, progress)
     return rows, damages
 
 
-def _rows(before: Home, after: Home, damaged: Mapping[str, str], progress: Progress) -> _Rows:
-    totals = [database.read(home.database, _row_total) for home in (before, after)]
-    total = sum(totals) if all(totals) else 0
-
+def _rows(before: Home, after: Home, damaged: Mapping[str, str], total: int, progress: Progress) -> _Rows:
     def look(earlier: database.Reading) -> _Rows:
         return database.read(after.database, lambda later: _look(earlier, later, damaged, total, progress))
 
@@ -139,26 +138,27 @@ def _look(
     )
 
 
-def _row_total(reading: database.Reading) -> int:
-    return row_total(reading.connection, _opened(reading))
+def _asked(
+    before: Home, after: Home, progress: Progress, *, structure: bool = True
+) -> tuple[dict[str, str], int]:
+    """Tables with damaged pages and in which file, and how many rows both have, 0 where that is not known.
 
-
-def _damaged(before: Home, after: Home, progress: Progress) -> dict[str, str]:
-    """Tables with damaged pages, where a page that is passed over would read as rows that are lost, and in which file.
-
-    A connection that ran into such a page makes no temporary table any more, so these are not used for rows. Rows are read
-    without indexes, which do not count.
+    A damaged page that is passed over would read as rows that are lost. A connection that ran into one makes no temporary table
+    any more, so these are not used for rows. Rows are read without indexes, which do not count. Without `structure`, pages are
+    for others to check.
     """
 
-    def look(reading: database.Reading) -> frozenset[str]:
+    def look(reading: database.Reading) -> tuple[frozenset[str], int]:
         shape = _opened(reading)
+        total = row_total(reading.connection, shape)
+        if not structure:
+            return frozenset(), total
         gate = check_structure(reading.connection, shape, lambda table: progress(f"structure of {table}"))
-        return frozenset(damage.table for damage in gate.damages if damage.kind != "index")
+        return frozenset(damage.table for damage in gate.damages if damage.kind != "index"), total
 
-    return {
-        **dict.fromkeys(database.read(before.database, look), "before"),
-        **dict.fromkeys(database.read(after.database, look), "after"),
-    }
+    (bad_before, one), (bad_after, other) = (database.read(home.database, look) for home in (before, after))
+    damaged = {**dict.fromkeys(bad_before, "before"), **dict.fromkeys(bad_after, "after")}
+    return damaged, one + other if one and other else 0
 
 
 def _opened(reading: database.Reading) -> Shape:

@@ -62,7 +62,7 @@ def complete(found: FoundSchema, pages: Pages) -> FoundSchema:
     shape = _nearest(kept, shapes, kinds)
     missing: list[SchemaObject] = []
     uncertain: list[str] = []
-    for one in (*_lacking(kept, shape, shapes), *_optional(kept, kinds)):
+    for one in (*_lacking(kept, shape, shapes), *_optional(kept, shapes[0], kinds)):
         old = spoiled.get(one.name)
         texts = list(dict.fromkeys(other.tables[one.name] for other in shapes if one.name in other.tables))
         if texts:
@@ -96,14 +96,15 @@ def _lacking(
                 yield one
 
 
-def _optional(kept: Sequence[SchemaObject], strays: Sequence[Types]) -> Iterator[SchemaObject]:
+def _optional(
+    kept: Sequence[SchemaObject], oldest: KnownShape, strays: Sequence[Types]
+) -> Iterator[SchemaObject]:
     """What the file lacks of a part that some homes have, where records of it lie about."""
     names = {one.name for one in kept}
-    oldest = min(_scripts(), key=_age)
-    without = {one.name for one in _known_shape(*oldest).objects}
+    without = {one.name for one in oldest.objects}
     for name in OPTIONAL:
-        script = (queries.resource("sql") / "fixture" / f"{name}.sql").read_text("utf-8")
-        with_part = _known_shape(name, oldest[1] + script).objects
+        script = _script(f"shape_{oldest.name}") + _script(name)
+        with_part = _known_shape(name, script).objects
         part = KnownShape(name, tuple(one for one in with_part if one.name not in without))
         if _explained(part, names, strays):
             yield from (one for one in part.objects if one.name not in names)
@@ -242,10 +243,15 @@ def _last(page: bytes, leaf: Leaf) -> Iterator[Types]:
         yield types
 
 
+def _script(name: str) -> str:
+    return (queries.resource("sql") / "fixture" / f"{name}.sql").read_text("utf-8")
+
+
 def _scripts() -> Iterator[tuple[str, str]]:
     for entry in (queries.resource("sql") / "fixture").iterdir():
         if entry.name.startswith("shape_") and entry.name.endswith(".sql"):
-            yield entry.name.removeprefix("shape_").removesuffix(".sql"), entry.read_text("utf-8")
+            name = entry.name.removesuffix(".sql")
+            yield name.removeprefix("shape_"), _script(name)
 
 
 def _age(script: tuple[str, str]) -> tuple[int, str]:
