@@ -40,8 +40,8 @@ from .damage._declare import IDLE_SECONDS, Planners, ScanContext
 from .home import Home
 from .model import Plan, Receipt, Refused, RolledBack, Step, ToolError
 from .plan import totals
-from .private_files import named, reason
 from .shape import read_shape
+from .shown import named, reason
 from .sizes import path_text
 from .structure import Gate
 from .transaction import Outcome, run_plan

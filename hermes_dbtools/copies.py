@@ -21,8 +21,8 @@ from .connections import READ_BUSY_MS, WRITE_BUSY_MS, connect, file_uri
 from .file_marks import marks
 from .file_state import FileState
 from .model import CouldNotLook, Refused
-from .private_files import FILE_MODE, create_private, free_bytes, reason
-from .shown import shown
+from .private_files import FILE_MODE, create_private, free_bytes
+from .shown import reason, shown
 from .wal_snapshot import Snapshot, finish
 
 STEP_PAGES = 1_000

@@ -12,7 +12,7 @@ from pathlib import Path
 from .file_state import FileState
 from .holders import PENDING_BYTE
 from .model import CouldNotLook
-from .shown import shown
+from .shown import reason, shown
 
 Marks = tuple[tuple[int, int, int] | None, ...]
 
@@ -103,8 +103,7 @@ def _lock_shared(descriptor: int, path: Path, deadline: float) -> None:
             if time.monotonic() > deadline:
                 raise Locked from None
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
             raise CouldNotLook(
-                f"{shown(path)}: cannot be locked ({reason}); copy the home to a local disk"
+                f"{shown(path)}: cannot be locked ({reason(error)}); copy the home to a local disk"
             ) from None
         time.sleep(_PAUSE)

@@ -17,7 +17,7 @@ from typing import Literal
 from .holders import NOBODY, Holders, find_holders, lock_probe
 from .model import CouldNotLook, Holder
 from .process_names import command_name
-from .shown import shown
+from .shown import reason, shown
 from .wal_origin import Origin, foreign
 
 Problem = Literal[
@@ -238,5 +238,6 @@ def _with_stranger(holders: Holders, pid: int | None) -> Holders:
 
 
 def _could_not_look(path: Path, error: OSError) -> CouldNotLook:
-    reason = (error.strerror or str(error)).lower()
-    return CouldNotLook(f"{shown(path)}: {reason}; check the disk and the path, then run the command again")
+    return CouldNotLook(
+        f"{shown(path)}: {reason(error)}; check the disk and the path, then run the command again"
+    )

@@ -16,7 +16,7 @@ from . import receipts, trash
 from .database import FileState, create_private
 from .file_digests import file_digest
 from .model import FileCopy, Receipt, Refused, ToolError
-from .private_files import reason
+from .shown import reason
 
 
 class Unfinished(ToolError):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .model import CouldNotLook, UsageError
-from .shown import shown
+from .shown import reason, shown
 
 DATABASE_NAME = "state.db"
 DEFAULT_PROFILE = "default"
@@ -114,7 +114,7 @@ def resolve(target: str | bytes | Path | None, *, missing_ok: bool = False) -> H
         raise CouldNotLook(f"{shown(path)}: no such file or folder; {hint}") from None
     except OSError as error:
         raise CouldNotLook(
-            f"{shown(path)}: {_reason(error)}; run as the user who owns it, or check the path"
+            f"{shown(path)}: {reason(error)}; run as the user who owns it, or check the path"
         ) from None
     if not stat.S_ISDIR(mode):
         return _home(path.parent, path)
@@ -139,7 +139,7 @@ def profiles(home_root: Path) -> tuple[Home, ...]:
         names = []
     except OSError as error:
         raise CouldNotLook(
-            f"{shown(root / 'profiles')}: {_reason(error)}; run as the user who owns it, or name one state.db"
+            f"{shown(root / 'profiles')}: {reason(error)}; run as the user who owns it, or name one state.db"
         ) from None
     for name in names:
         folder = root / "profiles" / name
@@ -206,7 +206,3 @@ def _desktop_data_folders(environment: Mapping[str, str]) -> tuple[Path, ...]:
     suffixed = base.with_name(base.name + environment.get("HERMES_DATA_DIR_SUFFIX", ""))
     candidates = (Path(override),) if override else ()
     return tuple(dict.fromkeys((*candidates, suffixed, base)))
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()

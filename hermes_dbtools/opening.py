@@ -20,19 +20,17 @@ from typing import Literal
 
 import apsw
 
-from . import wal_snapshot
+from . import wal_format, wal_snapshot
 from .connections import READ_BUSY_MS, begin_reading, connect
 from .copies import copy_beside_writers, copy_plain, remove_folder, scratch_folder
 from .file_marks import Locked, Moved, marks, settled_marks, sidecar, sidecars_kept
 from .file_state import FileState
 from .holders import lock_owners
 from .model import CouldNotLook, Holder
-from .shown import shown
+from .pages_read import go_on
+from .shown import reason, shown
 
 How = Literal["live", "immutable", "copy"]
-
-WAL_HEADER = 32
-"""Bytes before the first frame of a `-wal` (file format, 4.1)."""
 
 _OTHER_USER = "not all of its files may be read by this user; run as the user who owns them"
 
@@ -64,7 +62,7 @@ def look_at_rows(reading: Reading) -> None:
             f"{shown(reading.state.path)}: rows of this file cannot be relied on; next: hermes-dbtools runbook split-wal"
         )
     # Only between two statements Python sees Ctrl-C; one statement may take minutes on a slow disk.
-    reading.connection.set_progress_handler(lambda: False, BETWEEN_SIGNALS)
+    reading.connection.set_progress_handler(go_on, BETWEEN_SIGNALS)
 
 
 class HotJournal(Exception):
@@ -81,7 +79,7 @@ def opened(
     """
     if state.split:
         return _immutable(state, rows_trusted=False)
-    if state.wal_size is not None and state.wal_size <= WAL_HEADER and not state.holders.held:
+    if state.wal_size is not None and state.wal_size <= wal_format.HEADER and not state.holders.held:
         # It holds nothing. A full disk leaves a header, and beside a `-shm` no read-only connection gets past that.
         return _immutable(state, rows_trusted=True)
     if state.wal_size is not None and state.shm:
@@ -163,8 +161,9 @@ def _copy_with_wal(state: FileState) -> Iterator[Reading]:
         except PermissionError:
             raise CouldNotLook(f"{shown(state.path)}: {_OTHER_USER}") from None
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise CouldNotLook(f"{shown(state.path)}: cannot be copied ({reason}); set TMPDIR") from None
+            raise CouldNotLook(
+                f"{shown(state.path)}: cannot be copied ({reason(error)}); set TMPDIR"
+            ) from None
         if marks(state.path) != before:
             raise Moved
         with _copy_opened(state, target, "mode=ro") as reading:

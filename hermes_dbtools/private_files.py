@@ -12,10 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-import apsw
-
 from .model import Refused
-from .shown import shown
+from .shown import reason, shown
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
@@ -153,16 +151,3 @@ def _lock(descriptor: int, lock: Path) -> None:
     current = lock.lstat()
     if (current.st_dev, current.st_ino) != (opened.st_dev, opened.st_ino):
         raise Refused(f"{shown(lock)}: was replaced while it was taken; run the command again")
-
-
-def reason(error: BaseException) -> str:
-    """What an error says, in the middle of a line."""
-    if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
-        return "no room for its -shm"  # to SQLite that is a disk I/O error
-    return error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
-
-
-def named(error: BaseException, place: Path) -> str:
-    """What an error says, behind the path that it is about: its own, else this one."""
-    path = error.filename if isinstance(error, OSError) else None
-    return f"{shown(path if isinstance(path, str) else place)}: {reason(error)}"

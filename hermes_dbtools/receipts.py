@@ -20,8 +20,7 @@ from . import documents, our_files
 from .database import FileState, create_private, private_folder
 from .home import Home
 from .model import Receipt, Refused, UsageError
-from .private_files import reason
-from .shown import shown
+from .shown import reason, shown
 from .sizes import path_text
 
 RECEIPT = our_files.RECEIPT

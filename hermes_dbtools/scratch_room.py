@@ -10,8 +10,7 @@ from pathlib import Path
 import apsw
 
 from .model import CouldNotLook
-from .private_files import reason
-from .shown import shown
+from .shown import reason, shown
 
 _UNWRITTEN = (
     apsw.SQLITE_IOERR_WRITE,

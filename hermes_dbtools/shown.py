@@ -10,6 +10,9 @@ from pathlib import Path
 
 from .terminal_text import OTHER_LETTERS
 
+IOERR_SHMSIZE = 4874
+"""SQLITEIOERR_SHMSIZE: this module tells words and knows no SQLite."""
+
 _ESCAPED = re.compile(r"\\x([89a-f][0-9a-f])")
 """A byte that is not UTF-8, as it is written in paths."""
 
@@ -17,6 +20,19 @@ _ESCAPED = re.compile(r"\\x([89a-f][0-9a-f])")
 def shown(name: Path | str) -> str:
     """A path or name with its control characters and bytes that are not UTF-8 written as escapes."""
     return one_line(os.fsencode(name).decode("utf-8", "backslashreplace"))
+
+
+def reason(error: BaseException) -> str:
+    """What an error says, in the middle of a line."""
+    if getattr(error, "extendedresult", 0) == IOERR_SHMSIZE:
+        return "no room for its -shm"  # to SQLite that is a disk I/O error
+    return error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
+
+
+def named(error: BaseException, place: Path) -> str:
+    """What an error says, behind the path that it is about: its own, else this one."""
+    path = error.filename if isinstance(error, OSError) else None
+    return f"{shown(path if isinstance(path, str) else place)}: {reason(error)}"
 
 
 def one_line(text: str) -> str:

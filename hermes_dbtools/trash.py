@@ -19,7 +19,7 @@ from . import receipts
 from .database import FileState, create_private, private_folder
 from .file_digests import file_digest
 from .model import FileTrash, Receipt, RolledBack
-from .private_files import reason
+from .shown import reason
 
 FOLDER = "trash"
 

@@ -18,8 +18,8 @@ from . import apply, database, files_back, guard, inverses, plan_documents, pref
 from .home import Home
 from .model import Active, Plan, Receipt, Refused, RolledBack, ToolError, UsageError, Value
 from .plan import fingerprint
-from .private_files import named, reason
 from .shape import read_shape
+from .shown import named, reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ import struct
 from dataclasses import dataclass
 from typing import Literal
 
+from .wal_format import FRAME, FRAME_SALTS, HEADER, ORDERS, SALTS
+from .wal_format import checksum as checksum_of
+
 Origin = Literal["", "page-size", "application-id", "schema"]
 """By what a `-wal` is not of its database; '' where nothing proves that."""
 
-HEADER = 32
-FRAME = 24
-_MAGIC = {0x377F0682: "<", 0x377F0683: ">"}
 _HEAD = 100
 """Bytes at the start of a first page that are compared."""
 
@@ -56,13 +56,13 @@ def _open_log(descriptor: int) -> _Log | None:
     if len(head) < HEADER:
         return None
     magic, _version, size = struct.unpack(">III", head[:12])
-    order = _MAGIC.get(magic)
+    order = ORDERS.get(magic)
     if order is None:
         return None
-    checksum = _summed(order, head[:24], (0, 0))
+    checksum = checksum_of(head[:24], order)
     if checksum != struct.unpack(">II", head[24:]):
         return None
-    return _Log(descriptor, order, size, head[16:24], checksum)
+    return _Log(descriptor, order, size, head[SALTS], checksum)
 
 
 def _judge(log: _Log, header: bytes, page_size: int) -> Origin:
@@ -85,7 +85,10 @@ def _committed(log: _Log) -> tuple[int | None, int | None]:
     """The last frame that ends a transaction, and the last one of the first page up to it; by their marks alone."""
     frame, committed = 0, None
     page, first = None, None
-    while len(head := os.pread(log.descriptor, FRAME, log.place(frame))) == FRAME and head[8:16] == log.salts:
+    while (
+        len(head := os.pread(log.descriptor, FRAME, log.place(frame))) == FRAME
+        and head[FRAME_SALTS] == log.salts
+    ):
         if _number(head, 0) == 1:
             page = frame
         if _number(head, 4):
@@ -101,19 +104,10 @@ def _valid_to(log: _Log, last: int) -> bool:
         content = os.pread(log.descriptor, FRAME + log.page_size, log.place(frame))
         if len(content) < FRAME + log.page_size:
             return False
-        checksum = _summed(log.order, content[:8] + content[FRAME:], checksum)
+        checksum = checksum_of(content[:8] + content[FRAME:], log.order, checksum)
         if checksum != struct.unpack(">II", content[16:24]):
             return False
     return True
-
-
-def _summed(order: str, content: bytes, before: tuple[int, int]) -> tuple[int, int]:
-    one, other = before
-    words = iter(struct.unpack(f"{order}{len(content) // 4}I", content))
-    for first, second in zip(words, words, strict=True):
-        one = (one + first + other) & 0xFFFFFFFF
-        other = (other + second + one) & 0xFFFFFFFF
-    return one, other
 
 
 def _number(content: bytes, place: int) -> int:

@@ -18,15 +18,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from .holders import in_use
-
-HEADER, FRAME = 32, 24
-"""Bytes of a `-wal` before its first frame, and of a frame before its page."""
+from .wal_format import FRAME, FRAME_SALTS, HEADER, SALTS
 
 _INDEX = 48
 """Bytes of one of the two equal headers of a `-shm`."""
-_SALTS = slice(16, 24)
-"""Where the header of a `-wal` has the salts, which are others once the log started anew."""
-_FRAME_SALTS = slice(8, 16)
 
 
 class NotWhole(Exception):
@@ -108,7 +103,7 @@ def finish(snapshot: Snapshot, copied: int, target: BinaryIO) -> None:
         target.seek((page - 1) * size)
         target.write(os.pread(files.wal, size, place))
         end = max(end, page * size)
-    if os.pread(files.wal, HEADER, 0)[_SALTS] != mark.salts:
+    if os.pread(files.wal, HEADER, 0)[SALTS] != mark.salts:
         # A log that started anew has left all of it in the database, which stays so while the read transaction lives.
         for page in newest:
             target.seek((page - 1) * size)
@@ -128,7 +123,7 @@ def newest_frames(mark: Mark, wal: int) -> Mapping[int, int]:
     for number in range(mark.frames):
         place = HEADER + number * (FRAME + mark.page_size)
         head = os.pread(wal, FRAME, place)
-        if len(head) < FRAME or head[_FRAME_SALTS] != mark.salts:
+        if len(head) < FRAME or head[FRAME_SALTS] != mark.salts:
             return {}
         newest[int.from_bytes(head[:4], "big")] = place + FRAME
     return {page: place for page, place in newest.items() if 1 <= page <= mark.pages}

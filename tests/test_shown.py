@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import subprocess
 
+import apsw
 import pytest
 
-from hermes_dbtools.shown import call, shell_word
+from hermes_dbtools.shown import IOERR_SHMSIZE, call, reason, shell_word
 from hermes_dbtools.sizes import path_text
 
 NAMES = [
@@ -28,3 +29,12 @@ def test_a_shell_takes_every_name_as_it_is(locale: str) -> None:
 def test_ids_that_begin_like_an_option_come_last() -> None:
     assert call("show", " --apply", ["a", "b c"]) == "show a 'b c' --apply"
     assert call("show", " --apply", ["a", "-b"]) == "show --apply -- a -b"
+
+
+def test_a_disk_without_room_for_shared_memory_is_said_as_that() -> None:
+    assert IOERR_SHMSIZE == apsw.SQLITE_IOERR_SHMSIZE
+    error = apsw.IOError("disk I/O error")
+    error.extendedresult = IOERR_SHMSIZE
+    assert reason(error) == "no room for its -shm"
+    assert reason(apsw.IOError("disk I/O error")) == "disk I/O error"
+    assert reason(FileNotFoundError(2, "No such file or directory")) == "no such file or directory"

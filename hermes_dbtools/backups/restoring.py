@@ -15,8 +15,7 @@ from .. import database, preflight
 from ..database import FileState
 from ..home import Home
 from ..model import CouldNotLook, Refused, ToolError
-from ..private_files import reason
-from ..shown import shown
+from ..shown import reason, shown
 from ..sizes import path_text
 from . import folding, looking, room, shelf, swapping, whole_files
 from .documents import Facts, Kept, Manifest, RestoreDocument

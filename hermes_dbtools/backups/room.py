@@ -12,8 +12,7 @@ import apsw
 from .. import database, preflight
 from ..database import FileState
 from ..model import Refused
-from ..private_files import reason
-from ..shown import shown
+from ..shown import reason, shown
 from . import shelf
 
 

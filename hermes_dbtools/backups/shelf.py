@@ -19,7 +19,7 @@ from .. import database, documents, our_files, receipts
 from ..database import FileState
 from ..home import Home
 from ..model import CouldNotLook, Refused, UsageError
-from ..shown import shown
+from ..shown import reason, shown
 from ..sizes import path_text
 from ..verification import tables
 from .documents import Kept, Manifest
@@ -86,8 +86,9 @@ def kept(home: Home) -> tuple[Kept, ...]:
     try:
         return _kept(home)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise CouldNotLook(f"{shown(home.dbtools_dir)}: {reason}; run as the user who owns it") from None
+        raise CouldNotLook(
+            f"{shown(home.dbtools_dir)}: {reason(error)}; run as the user who owns it"
+        ) from None
 
 
 def _kept(home: Home) -> tuple[Kept, ...]:
@@ -243,6 +244,4 @@ def _lock(descriptor: int, folder: Path) -> None:
             f"{shown(folder)}: another backup or restore is running; wait until it has finished"
         ) from None
     except OSError as error:
-        raise Refused(
-            f"{shown(folder)}: cannot be locked ({(error.strerror or str(error)).lower()})"
-        ) from None
+        raise Refused(f"{shown(folder)}: cannot be locked ({reason(error)})") from None

@@ -11,7 +11,7 @@ from ..database import FileState, create_private, named
 from ..holders import LOCK_RANGE, PENDING_BYTE, find_holders
 from ..model import Refused
 from ..private_files import NO_LINKS
-from ..shown import shown
+from ..shown import reason, shown
 
 _CHUNK = 1 << 20
 
@@ -28,7 +28,7 @@ def alone(path: Path) -> Iterator[int]:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         raise Refused(
-            f"{shown(path)}: cannot be opened for writing ({(error.strerror or str(error)).lower()}); nothing was changed"
+            f"{shown(path)}: cannot be opened for writing ({reason(error)}); nothing was changed"
         ) from None
     try:
         try:

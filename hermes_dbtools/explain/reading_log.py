@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..model import UsageError
-from ..shown import shown
+from ..shown import reason, shown
 from .failures import Failure, Failures, failures
 from .log_lines import Entry, begins, entry_of, seconds
 from .log_records import told, without_colours
@@ -110,7 +110,7 @@ def read_logs(names: Sequence[str], stdin: BinaryIO | None = None) -> LogReading
         try:
             handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except (OSError, ValueError) as error:
-            raise UsageError(f"{shown(name) or repr(name)}: {_reason(error)}") from None
+            raise UsageError(f"{shown(name) or repr(name)}: {reason(error)}") from None
         with os.fdopen(_regular(handle, name), "rb") as file:
             packed = file.peek(2).startswith(GZIP)
             _read(reading, title, gzip.GzipFile(fileobj=file) if packed else file)
@@ -158,7 +158,7 @@ def _read(reading: LogReading, title: str, file: BinaryIO | gzip.GzipFile) -> Lo
             f"{shown(title)}: compressed, and cut off or damaged; what zcat still reads can be given on standard input"
         ) from None
     except OSError as error:
-        raise UsageError(f"{shown(title)}: {_reason(error)}") from None
+        raise UsageError(f"{shown(title)}: {reason(error)}") from None
     reading.bytes += size
     return reading
 
@@ -218,7 +218,3 @@ def _refuse_other_things(name: str, block: bytes) -> None:
         raise UsageError(f"{shown(name)}: UTF-16; convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8")
     if b"\0" in block[:4096]:
         raise UsageError(f"{shown(name)}: holds NUL bytes and is no text; name a log")
-
-
-def _reason(error: OSError | ValueError) -> str:
-    return (getattr(error, "strerror", None) or str(error)).lower()

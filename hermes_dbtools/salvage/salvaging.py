@@ -14,10 +14,10 @@ import apsw
 from .. import naming, partials, queries
 from ..file_marks import sidecar
 from ..model import CouldNotLook, Refused
-from ..private_files import create_private, reason
+from ..private_files import create_private
 from ..scratch_room import room_for_copy
 from ..shape import Shape, read_shape
-from ..shown import shown
+from ..shown import reason, shown
 from ..sizes import path_text
 from ..verification import verify_copy
 from . import building, losses, parents, shapes, skeleton, values

@@ -10,11 +10,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-HEADER, FRAME = 32, 24
-_LITTLE, _BIG = 0x377F0682, 0x377F0683
-_MASK = 0xFFFFFFFF
-
-Sum = tuple[int, int]
+from ..wal_format import FRAME, FRAME_SALTS, HEADER, ORDERS, SALTS, Sum, checksum
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +43,11 @@ def read_log(path: Path) -> Log | None:
                 number, commit = struct.unpack(">2I", frame[:8])
                 total = checksum(frame[:8], order, total)
                 total = checksum(frame[FRAME:], order, total)
-                if frame[8:16] != head[16:24] or total != struct.unpack(">2I", frame[16:24]) or not number:
+                if (
+                    frame[FRAME_SALTS] != head[SALTS]
+                    or total != struct.unpack(">2I", frame[16:24])
+                    or not number
+                ):
                     break
                 open_frames[number] = at + FRAME
                 if commit:
@@ -75,13 +75,13 @@ def commits_behind(path: Path, log: Log | None, page_size: int) -> int:
         first = file.read(FRAME)
         at = log.end if log else HEADER
         whole = _header(head) is not None
-        salts = head[16:24] if whole else first[8:16]
+        salts = head[SALTS] if whole else first[FRAME_SALTS]
         if whole:
             at += FRAME + size  # the damaged frame itself
         file.seek(at)
         while len(frame := file.read(FRAME)) == FRAME:
             number, commit = struct.unpack(">2I", frame[:8])
-            found += bool(number and commit) and frame[8:16] == salts
+            found += bool(number and commit) and frame[FRAME_SALTS] == salts
             at += FRAME + size
             file.seek(at)
     return found
@@ -97,22 +97,12 @@ def apply_log(log: Log, path: Path, database: Path) -> None:
         target.truncate(log.page_count * log.page_size)
 
 
-def checksum(data: bytes, order: str, before: Sum = (0, 0)) -> Sum:
-    """The checksum of a log over whole pairs of 32-bit words, `order` being `<` or `>`."""
-    one, two = before
-    words = struct.unpack(f"{order}{len(data) // 4}I", data)
-    for first, second in zip(words[::2], words[1::2], strict=True):
-        one = (one + first + two) & _MASK
-        two = (two + second + one) & _MASK
-    return one, two
-
-
 def _header(head: bytes) -> tuple[int, str, Sum] | None:
     if len(head) < HEADER:
         return None
     magic, version, size = struct.unpack(">3I", head[:12])
-    if magic not in (_LITTLE, _BIG) or version != 3007000 or size & (size - 1) or not 512 <= size <= 65536:
+    order = ORDERS.get(magic)
+    if order is None or version != 3007000 or size & (size - 1) or not 512 <= size <= 65536:
         return None
-    order = ">" if magic == _BIG else "<"
     total = checksum(head[:24], order)
     return (size, order, total) if total == struct.unpack(">2I", head[24:32]) else None

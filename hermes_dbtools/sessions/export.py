@@ -23,8 +23,7 @@ from ..apply import ApplyOptions, apply_plan
 from ..damage._declare import Planner, ScanContext
 from ..home import Home
 from ..model import Finding, Receipt, Refused, RolledBack, UsageError
-from ..private_files import reason
-from ..shown import shown
+from ..shown import reason, shown
 from . import deleting, looking
 from ._operation import Operation
 from .export_form import Format, message_total, ordered, pieces
